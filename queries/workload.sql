@@ -1,0 +1,45 @@
+-- title: Workload
+-- question: What does the traffic look like: how many requests, how long are their inputs and outputs?
+-- param: by dimensions | what to group by
+-- column: requests requests | all requests of the group
+-- column: share ratio | their part of all requests
+-- column: input_tokens tokens | sum of the input tokens, cached ones included; null when none is known
+-- column: output_tokens tokens | sum of the output tokens; null when none is known
+-- column: input_p* tokens | percentile of the input tokens
+-- column: output_p* tokens | percentile of the output tokens
+-- total: requests input_tokens output_tokens
+WITH counted AS (
+  SELECT
+{% for dimension in dimensions %}
+    {{ dimension.value }} AS {{ dimension.key }},
+{% endfor %}
+    input_tokens, output_tokens
+  FROM logs
+),
+grouped AS (
+  SELECT
+{% for dimension in dimensions %}
+    {{ dimension.key }},
+{% endfor %}
+    count(*) AS requests,
+    sum(input_tokens) AS input_tokens,
+    sum(output_tokens) AS output_tokens,
+    percentiles(input_tokens, [0.5, 0.95, 0.99]) AS input,
+    percentiles(output_tokens, [0.5, 0.95, 0.99]) AS output
+  FROM counted
+{% if dimensions %}
+  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
+{% endif %}
+)
+SELECT
+{% for dimension in dimensions %}
+  {{ dimension.label }} AS {{ dimension.name }},
+{% endfor %}
+  requests,
+  CAST(requests AS DOUBLE) / sum(requests) OVER () AS share,
+  input_tokens, output_tokens,
+  input[1] AS input_p50, input[2] AS input_p95, input[3] AS input_p99,
+  output[1] AS output_p50, output[2] AS output_p95, output[3] AS output_p99
+FROM grouped
+ORDER BY {{ order }}requests
+{{ limit }}

@@ -1,0 +1,69 @@
+//! The engine: a DataFusion session set up for logs, one query run on it, and what its operators counted on the way.
+
+pub mod accounting;
+pub mod functions;
+pub mod progress;
+pub mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use datafusion::common::ScalarValue;
+use datafusion::execution::context::SQLOptions;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::{DataFrame, SessionContext};
+use futures::StreamExt;
+
+use crate::engine::progress::Progress;
+use crate::report::Rows;
+
+/// A statement ready to run: its text and the values of its named parameters.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub sql: String,
+    pub values: Vec<(String, ScalarValue)>,
+}
+
+/// Rows, and the plan that made them, whose metrics hold the accounting.
+pub struct Answer {
+    pub rows: Rows,
+    pub plan: Arc<dyn ExecutionPlan>,
+}
+
+/// Plans a read-only statement. Errors name what the SQL got wrong.
+pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Result<DataFrame> {
+    let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let frame = context.sql_with_options(&statement.sql, read_only).await?;
+    // A surplus value would be ignored in silence, a missing one is DataFusion's error.
+    let named = frame.logical_plan().get_parameter_names()?;
+    let values: Vec<(&str, ScalarValue)> = statement
+        .values
+        .iter()
+        .filter(|(name, _)| named.contains(&format!("${name}")))
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    if values.is_empty() { Ok(frame) } else { Ok(frame.with_param_values(values)?) }
+}
+
+/// Runs a planned statement to its last row.
+pub async fn run(context: &SessionContext, frame: DataFrame, total_bytes: u64, quiet: bool) -> anyhow::Result<Answer> {
+    let plan = frame.create_physical_plan().await?;
+    let mut stream = execute_stream(plan.clone(), context.task_ctx())?;
+    let mut rows = Rows::new(stream.schema());
+    let mut progress = Progress::new(plan.clone(), total_bytes, quiet);
+    let mut ticks = tokio::time::interval(Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            batch = stream.next() => match batch {
+                Some(batch) => rows.push(batch?).context("could not keep the answer")?,
+                None => break,
+            },
+            _ = ticks.tick() => progress.tick(),
+        }
+    }
+    // Counts become metrics when the streams are dropped.
+    drop(stream);
+    progress.finish();
+    Ok(Answer { rows, plan })
+}

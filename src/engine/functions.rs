@@ -1,0 +1,62 @@
+//! The functions our SQL has and stock DataFusion has not, or has wrong; registered here and nowhere else.
+//!
+//! | function | answer |
+//! |--|--|
+//! | `percentiles(x, [0.5, 0.95])` | exact continuous percentiles of one state, as a list |
+//! | `percentiles_nearest(x, [0.5, 0.95])` | the same by nearest rank: always values that occurred |
+//! | `percentile_cont(x, p)`, `quantile_cont`, `median(x)` | SQL's own names; they replace the stock ones |
+//! | `exact_sum(x)`, `exact_mean(x)` | floating-point sums whose bits do not depend on the order of work |
+//! | `bucket(x, edges)`, `bucket_label(bucket, edges)` | which bucket a count falls into, and its name |
+//! | `local_period(time, ..)`, `local_part(time, ..)` | days, hours and weekdays in the report's zone |
+//!
+//! Why not the stock ones: `percentile_cont` cuts the interpolation weight to 1e-6, keeps one copy of the values for
+//! each percentile and panics when almost every row is a group of its own; `avg` and `sum` of floats change in the
+//! last digits with the number of threads.
+//!
+//! All aggregates share one shape. [`accumulator`] turns a [`accumulator::GroupStates`] into what DataFusion calls,
+//! [`state`] is how a state travels between threads and to disk, [`samples`] and [`fixed_sum`] are the two states.
+
+mod accumulator;
+mod argument;
+mod bucket;
+mod bucket_label;
+mod exact_mean;
+mod exact_sum;
+mod fixed_sum;
+mod local_time;
+mod median;
+mod percentile_cont;
+mod percentiles;
+mod quantile;
+mod samples;
+mod state;
+
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::prelude::SessionContext;
+
+use bucket::Bucket;
+use bucket_label::BucketLabel;
+use exact_mean::ExactMean;
+use exact_sum::ExactSum;
+use local_time::{LocalPart, LocalPeriod};
+use median::Median;
+use percentile_cont::PercentileCont;
+use percentiles::Percentiles;
+
+/// Gives the session all functions of this product, in place of stock ones of the same name.
+pub fn register(ctx: &SessionContext) {
+    ctx.register_udaf(AggregateUDF::new_from_impl(Percentiles::continuous()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(Percentiles::nearest()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(PercentileCont::ascending()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(PercentileCont::descending()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(Median::new()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(ExactSum::new()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(ExactMean::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(Bucket::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(BucketLabel::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(LocalPeriod::default()));
+    ctx.register_udf(ScalarUDF::new_from_impl(LocalPart::default()));
+}
+
+#[cfg(test)]
+mod tests;

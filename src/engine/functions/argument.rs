@@ -1,0 +1,87 @@
+//! What the arguments of our functions may be: the types they take, and constants read out of expressions.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::function::AccumulatorArgs;
+
+/// The type a measured value is converted to: any number becomes Float64.
+pub fn measured(function: &str, argument: &DataType) -> Result<DataType> {
+    match argument {
+        number if number.is_numeric() || number.is_null() => Ok(DataType::Float64),
+        other => plan_err!("{function} takes numbers, not {other}"),
+    }
+}
+
+/// The type a list of constants is converted to. `Null` is a placeholder that has no value yet.
+pub fn constants(function: &str, argument: &DataType, item: DataType) -> Result<DataType> {
+    let list = list_of(item);
+    match argument {
+        DataType::Null => Ok(list),
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _)
+            if field.data_type().is_numeric() || field.data_type().is_null() =>
+        {
+            Ok(list)
+        }
+        // One shared list for all rows, as `Percentiles` makes it.
+        DataType::Dictionary(_, values) if values.as_ref() == &list => Ok(argument.clone()),
+        other => {
+            plan_err!("{function} takes a list of numbers second, such as [0.5, 0.95], not {other}")
+        }
+    }
+}
+
+/// The list type of our constants.
+pub fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(item, true)))
+}
+
+/// The second argument of an aggregate, which must be one number for all rows.
+pub fn fraction(function: &str, args: &AccumulatorArgs) -> Result<f64> {
+    match constant(function, args)? {
+        ScalarValue::Float64(Some(fraction)) => Ok(fraction),
+        other => plan_err!("{function}: the percentile must be a number, not {other}"),
+    }
+}
+
+/// The second argument of an aggregate, which must be one list of numbers for all rows.
+pub fn fractions(function: &str, args: &AccumulatorArgs) -> Result<Vec<f64>> {
+    let list = match constant(function, args)? {
+        ScalarValue::Dictionary(_, list) => *list,
+        other => other,
+    };
+    let ScalarValue::List(list) = &list else {
+        return plan_err!("{function}: the percentiles must be a list of numbers, not {list}");
+    };
+    let known = (!list.is_null(0)).then(|| list.value(0));
+    let numbers = known.as_ref().and_then(|items| items.as_primitive_opt::<Float64Type>());
+    match numbers {
+        Some(numbers) if numbers.null_count() == 0 => Ok(numbers.values().to_vec()),
+        _ => plan_err!("{function}: the percentiles must be numbers, and one of them is null"),
+    }
+}
+
+/// `DISTINCT` would need another state; a percentile of distinct values is hardly ever meant.
+pub fn refuse_distinct(function: &str, args: &AccumulatorArgs) -> Result<()> {
+    if args.is_distinct {
+        return plan_err!("{function} does not take DISTINCT; select the distinct values in a subquery first");
+    }
+    Ok(())
+}
+
+fn constant(function: &str, args: &AccumulatorArgs) -> Result<ScalarValue> {
+    let Some(argument) = args.exprs.get(1) else {
+        return plan_err!("{function} takes two arguments, and the second is missing");
+    };
+    // An expression that has a value without any column is a constant.
+    let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    match argument.evaluate(&nothing) {
+        Ok(ColumnarValue::Scalar(value)) => Ok(value),
+        _ => Err(plan_datafusion_err!(
+            "{function}: the second argument must be the same for all rows, and {argument} is not a constant"
+        )),
+    }
+}

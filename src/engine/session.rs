@@ -1,0 +1,51 @@
+//! The session: every option of the engine in one place, each with its reason.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext, col};
+
+use crate::record::Column;
+use crate::request::Limits;
+use crate::source::table::LogTable;
+
+/// Consumers that an out-of-memory error names.
+const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::new(5).unwrap();
+
+/// A session that knows our functions and spills into `spill`.
+pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
+    let mut config = SessionConfig::new().with_target_partitions(limits.threads);
+    let options = config.options_mut();
+    // The footers were read when the table was opened; nothing here would read them again.
+    options.execution.collect_statistics = false;
+    // Our scans are cut into as many partitions as there are threads; moving batches of a small log between threads
+    // costs more than it gains.
+    options.optimizer.enable_round_robin_repartition = false;
+    // Spilled text and values compress well and the disk is the slower part.
+    options.execution.spill_compression = datafusion::config::SpillCompression::Lz4Frame;
+
+    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill.to_owned()]));
+    let mut runtime = RuntimeEnvBuilder::new().with_disk_manager_builder(disk);
+    if let Some(bytes) = limits.memory {
+        // Fair: several operators share the budget, and the one that grew must spill, not the one that came last.
+        let pool = FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+        runtime = runtime.with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED_CONSUMERS)));
+    }
+    let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
+    super::functions::register(&context);
+    Ok(context)
+}
+
+/// The table `logs`, and the view `inference_logs`: the same rows with the time as `ts` too, so that SQL people already
+/// have runs as it is.
+pub async fn register_logs(context: &SessionContext, table: LogTable) -> Result<()> {
+    context.register_table("logs", Arc::new(table))?;
+    let logs = context.table("logs").await?;
+    let view = logs.with_column("ts", col(Column::Timestamp.name()))?.into_view();
+    context.register_table("inference_logs", view)?;
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! `infer-stats` answers questions from the logs that LLM serving leaves behind.
+//!
+//! ```text
+//! what was typed (cli) -> what is meant (request)
+//!                          | source: locate, decompress, decode, map to the canonical record
+//!                          v
+//!                         table `logs`
+//!                          | report: a file of queries/, rendered with dimensions, values bound
+//!                          v
+//!                         engine: DataFusion with exact percentiles
+//!                          | report: columns with units, accounting of every record, notes
+//!                          v
+//!                         output: table | markdown | csv | json | jsonl | parquet, and an exit code
+//! ```
+
+pub mod cli;
+pub mod config;
+pub mod engine;
+pub mod generate;
+pub mod interrupt;
+pub mod nearest;
+pub mod output;
+pub mod record;
+pub mod report;
+pub mod request;
+pub mod run;
+pub mod source;

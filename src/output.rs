@@ -1,0 +1,97 @@
+//! What comes out: one report, in the format that was asked for, at the place that was asked for.
+//!
+//! A format knows the report and nothing of where it came from; a destination knows bytes and nothing of
+//! reports. How one value reads is decided once for all formats: `cell` for machines, `legible` for people.
+
+pub mod accounting;
+mod cell;
+mod csv;
+pub mod destination;
+mod json;
+mod jsonl;
+mod legible;
+mod markdown;
+mod object;
+mod parquet;
+#[cfg(test)]
+mod sample;
+mod table;
+
+use anyhow::Context;
+
+use crate::report::Report;
+pub use crate::request::Format;
+
+pub use accounting::accounting_line;
+pub use destination::{Destination, DestinationError, Unfinished};
+pub use legible::note as note_line;
+
+/// How a table may look where it is read; the other formats look the same everywhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; none off a terminal, where nothing is ever cut or wrapped.
+    pub width: Option<u16>,
+    pub color: bool,
+}
+
+/// How writing ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Written,
+    /// The program that read our output has closed it, as `head` does: all it wanted was written.
+    ReaderGone,
+}
+
+/// Writes the whole report and commits the destination; after an error the destination is as it was before.
+pub fn write(
+    report: &mut Report,
+    format: Format,
+    style: Style,
+    mut destination: Destination,
+) -> anyhow::Result<Outcome> {
+    let out = &mut destination;
+    let written = match format {
+        Format::Table => table::write(report, style, out),
+        Format::Markdown => markdown::write(report, out),
+        Format::Csv => csv::write(report, out),
+        Format::Json => json::write(report, out),
+        Format::Jsonl => jsonl::write(report, out),
+        Format::Parquet => parquet::write(report, out),
+    };
+    match written.and_then(|()| Ok(destination.commit()?)) {
+        Err(_) if destination.reader_gone() => Ok(Outcome::ReaderGone),
+        ended => ended
+            .map(|()| Outcome::Written)
+            .with_context(|| format!("could not write the report to {}", destination.name())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_cannot_be_written_says_where_to() {
+        let path = std::path::Path::new("/dev/full");
+        if !path.exists() {
+            return;
+        }
+        let destination = Destination::open(Some(path), Format::Json).unwrap();
+        let error = write(&mut sample::empty(), Format::Json, Style::default(), destination).unwrap_err();
+        assert!(format!("{error:#}").starts_with("could not write the report to /dev/full: "), "{error:#}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_closed_pipe_is_a_quiet_end_in_every_format() {
+        use std::os::fd::AsRawFd;
+        for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json, Format::Jsonl, Format::Parquet] {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+            let destination = Destination::open(Some(path.as_ref()), format).unwrap();
+            drop(reader);
+            let outcome = write(&mut sample::every_type(), format, Style::default(), destination);
+            assert_eq!(outcome.unwrap(), Outcome::ReaderGone, "{format:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A report: what was asked, what its numbers mean, how the rows of the logs were accounted for, and the answer.
+//!
+//! It is the one thing that the outputs know: whatever produced it, every format prints it alike.
+
+pub mod answer;
+pub mod catalog;
+pub mod dimension;
+pub mod header;
+pub mod parameter;
+pub mod rows;
+pub mod template;
+
+use jiff::Timestamp;
+
+pub use rows::Rows;
+
+/// An answer with everything that must stand beside it.
+#[derive(Debug)]
+pub struct Report {
+    /// Machine name of the report, for example `latency`.
+    pub name: String,
+    /// The question in words.
+    pub title: String,
+    /// What was asked, resolved: instants, dimensions, percentiles. Never threads, memory or absolute paths.
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+    pub source: Accounting,
+    /// In the order of the columns of `rows`.
+    pub columns: Vec<ReportColumn>,
+    pub rows: Rows,
+    /// One value for each column where a total makes sense; never among the rows.
+    pub totals: Option<datafusion::arrow::array::RecordBatch>,
+    pub notes: Vec<Note>,
+    /// The zone that every time in the output is written in.
+    pub zone: jiff::tz::TimeZone,
+}
+
+/// One column of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportColumn {
+    /// snake_case, the key in JSON and the header in CSV.
+    pub name: String,
+    /// `ms`, `tokens`, `requests`, `ratio`, `%` ...; empty for names and labels.
+    pub unit: String,
+    pub definition: String,
+}
+
+/// Something the reader must know to use the numbers rightly.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// Stable and machine readable, for example `few_values`.
+    pub code: String,
+    /// A sentence.
+    pub text: String,
+    /// How many rows or values it concerns, where that makes sense.
+    pub count: Option<u64>,
+}
+
+/// Where every record of the inputs went: records = rejected + skipped + duplicates + filtered + used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accounting {
+    pub files: u64,
+    /// On disk, before decompression.
+    pub bytes: u64,
+    /// Files whose bytes are broken: a compressed stream that ends in the middle, a Parquet file without its footer.
+    pub damaged_files: u64,
+    pub records: u64,
+    /// No record by its form: no object, bad UTF-8, cut off, too long, too deep.
+    pub rejected: u64,
+    /// Well formed, but not a request.
+    pub skipped: u64,
+    pub duplicates: u64,
+    /// Outside the asked time range or predicate.
+    pub filtered: u64,
+    pub used: u64,
+    /// Records without a timestamp: outside every asked time range.
+    pub undated: u64,
+    /// Of the used records.
+    pub first: Option<Timestamp>,
+    pub last: Option<Timestamp>,
+}

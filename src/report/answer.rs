@@ -1,0 +1,240 @@
+//! From the rows of a query to a report: what the columns mean, where the records went, what the reader must know.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use jiff::Timestamp;
+
+use crate::engine::Answer;
+use crate::engine::accounting::Counted;
+use crate::record::Column;
+use crate::report::dimension;
+use crate::report::header::Header;
+use crate::report::parameter::ParameterValue;
+use crate::report::template::Filled;
+use crate::report::{Accounting, Note, Report, ReportColumn, Rows};
+use crate::request::{Dimension, Percentile, Request, Word};
+use crate::source::logs::Logs;
+
+/// What was asked, as far as a report repeats it.
+pub struct Question<'a> {
+    pub name: &'a str,
+    pub title: &'a str,
+    pub header: &'a Header,
+    pub dimensions: &'a [Dimension],
+    pub values: &'a BTreeMap<String, ParameterValue>,
+}
+
+impl<'a> Question<'a> {
+    pub fn of(filled: &'a Filled<'_>) -> Self {
+        let query = filled.query;
+        Self {
+            name: &query.name,
+            title: &query.header.title,
+            header: &query.header,
+            dimensions: filled.dimensions(),
+            values: &filled.values,
+        }
+    }
+}
+
+/// Puts an answer, its accounting and its notes together.
+pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Request) -> anyhow::Result<Report> {
+    let counted = Counted::of(answer.plan.as_ref());
+    let mut rows = answer.rows;
+    let source = accounting(&counted, logs, request);
+    let mut notes: Vec<Note> = request
+        .notes
+        .iter()
+        .map(|note| Note { code: note.code.into(), text: note.text.clone(), count: None })
+        .collect();
+    notes.extend(logs.notes());
+    notes.extend(record_notes(&counted, &source, logs, request));
+    notes.extend(few_values(question, &mut rows)?);
+    Ok(Report {
+        name: question.name.to_owned(),
+        title: question.title.to_owned(),
+        parameters: parameters(question, request),
+        source,
+        columns: columns(question, &rows),
+        totals: totals(&question.header.totals, &mut rows)?,
+        rows,
+        notes,
+        zone: request.zone.rules.clone(),
+    })
+}
+
+fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> Accounting {
+    let mut source = logs.accounting();
+    if !counted.scanned {
+        source.records = 0;
+        return source;
+    }
+    let (counts, mut tally) = (&counted.counts, counted.tally.clone());
+    // With a predicate the rows themselves were looked at.
+    if !request.narrows() && logs.spans_known() {
+        for span in logs.parquets.iter().filter_map(|log| log.span) {
+            tally.include(span.first);
+            tally.include(span.last);
+        }
+    }
+    let instant = |nanoseconds: Option<i64>| nanoseconds.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
+    source.damaged_files += counts.damaged_files;
+    source.records += counts.records;
+    source.rejected = counts.rejected_total();
+    source.used = tally.used;
+    source.filtered = source.records.saturating_sub(source.rejected + source.used);
+    source.undated = counts.undated;
+    source.first = instant(tally.first);
+    source.last = instant(tally.last);
+    source
+}
+
+/// Notes about what happened to records and values while reading.
+fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, request: &Request) -> Vec<Note> {
+    let counts = &counted.counts;
+    let mut notes = Vec::new();
+    let mut note = |code: &str, count: u64, text: String| {
+        if count > 0 {
+            notes.push(Note { code: code.to_owned(), text, count: Some(count) });
+        }
+    };
+    let examples = logs.rejects.examples(&logs.files);
+    let more = if source.rejected > examples.len() as u64 { ", ..." } else { "" };
+    note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
+    for (column, why, count) in &counts.unfit {
+        let text = format!("values of {} that are {} count as missing", column.name(), why.phrase());
+        note("unfit_value", *count, text);
+    }
+    for (column, count) in &counts.derived {
+        note(
+            "derived",
+            *count,
+            format!("{} is not logged in some records and was derived from their other fields", column.name()),
+        );
+    }
+    note("duplicate_keys", counts.duplicate_keys, "keys stand twice in a record; the last value counts".to_owned());
+    let zone = request.source_zone.as_ref().map_or("UTC", |zone| zone.name.as_str());
+    note(
+        "zone_assumed",
+        counts.zone_assumed,
+        format!("times name no zone and are read as {zone}, or as their source's zone"),
+    );
+    if request.time.since.is_some() || request.time.until.is_some() {
+        note("undated", source.undated, "records without a timestamp are outside every time range".to_owned());
+    }
+    let unknown = "requests do not say whether they failed; they are measured like successes".to_owned();
+    note("outcome_unknown", counted.tally.outcome_unknown, unknown);
+    notes
+}
+
+/// A percentile so far out that fewer values than one lie beyond it is close to the maximum: said, not hidden.
+fn few_values(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<Note>> {
+    let percentiles = question.values.values().find_map(|value| match value {
+        ParameterValue::Percentiles(percentiles) => Some(percentiles.as_slice()),
+        _ => None,
+    });
+    let Ok(measured) = rows.schema().index_of("measured") else { return Ok(Vec::new()) };
+    let wanted: Vec<(&Percentile, i64)> = percentiles
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|percentile| Some((percentile, enough(percentile)?)))
+        .collect();
+    let mut few = vec![0u64; wanted.len()];
+    for batch in rows.batches()? {
+        let batch = batch?;
+        let measured = batch.column(measured).as_primitive_opt::<Int64Type>().context("`measured` is no count")?;
+        for count in measured.iter().flatten().filter(|count| *count > 0) {
+            for (few, (_, enough)) in few.iter_mut().zip(&wanted) {
+                *few += u64::from(count < *enough);
+            }
+        }
+    }
+    let notes = wanted.iter().zip(few).filter(|(_, few)| *few > 0).map(|((percentile, enough), few)| Note {
+        code: "few_values".to_owned(),
+        text: format!(
+            "rows whose {} rests on fewer than {enough} values: there it says little more than the maximum",
+            percentile.name
+        ),
+        count: Some(few),
+    });
+    Ok(notes.collect())
+}
+
+/// How many values a percentile above the ninetieth needs before one lies beyond it.
+fn enough(percentile: &Percentile) -> Option<i64> {
+    let beyond = 1.0 - percentile.fraction;
+    (percentile.fraction >= 0.99 && beyond > 0.0).then(|| (1.0 / beyond).round() as i64)
+}
+
+fn columns(question: &Question<'_>, rows: &Rows) -> Vec<ReportColumn> {
+    let column = |name: &String| {
+        if let Some(dimension) = question.dimensions.iter().find(|dimension| dimension.name == *name) {
+            return ReportColumn {
+                name: name.clone(),
+                unit: String::new(),
+                definition: dimension::definition(dimension),
+            };
+        }
+        let help = question.header.column(name).map(|help| (help.unit.clone(), help.definition.clone()));
+        let canonical =
+            || Column::named(name).map(|column| (column.kind().unit().to_owned(), column.definition().to_owned()));
+        let (unit, definition) = help.or_else(canonical).unwrap_or_default();
+        ReportColumn { name: name.clone(), unit, definition }
+    };
+    rows.schema().fields().iter().map(|field| column(field.name())).collect()
+}
+
+/// One row with the sums of the columns that add up. Where one request stands in several rows (one a metric), nothing does.
+fn totals(names: &[String], rows: &mut Rows) -> anyhow::Result<Option<RecordBatch>> {
+    let schema = rows.schema().clone();
+    if names.is_empty() || rows.len() < 2 || schema.index_of("metric").is_ok() {
+        return Ok(None);
+    }
+    let is_count = |index: &usize| schema.field(*index).data_type() == &DataType::Int64;
+    let summed: Vec<usize> = names.iter().filter_map(|name| schema.index_of(name).ok()).filter(is_count).collect();
+    let mut sums = vec![None::<i64>; schema.fields().len()];
+    for batch in rows.batches()? {
+        let batch = batch?;
+        for &index in &summed {
+            for value in batch.column(index).as_primitive::<Int64Type>().iter().flatten() {
+                let sum = sums[index].unwrap_or(0).checked_add(value);
+                sums[index] =
+                    Some(sum.with_context(|| format!("the total of {} is too large", schema.field(index).name()))?);
+            }
+        }
+    }
+    let column = |(index, field): (usize, &Arc<datafusion::arrow::datatypes::Field>)| -> ArrayRef {
+        match sums[index] {
+            Some(sum) => Arc::new(Int64Array::from(vec![sum])),
+            None => new_null_array(field.data_type(), 1),
+        }
+    };
+    Ok(Some(RecordBatch::try_new(schema.clone(), schema.fields().iter().enumerate().map(column).collect())?))
+}
+
+fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {
+    let mut parameters: serde_json::Map<String, serde_json::Value> =
+        question.values.iter().map(|(name, value)| (name.clone(), value.json())).collect();
+    let instant = |time: Option<Timestamp>| {
+        time.map(|time| time.to_zoned_datetime(request.zone.rules.clone()).timestamp().to_string())
+    };
+    parameters.insert("since".into(), instant(request.time.since).into());
+    parameters.insert("until".into(), instant(request.time.until).into());
+    parameters.insert("tz".into(), request.zone.name.clone().into());
+    parameters.insert("where".into(), request.predicate.clone().into());
+    let maps: Vec<String> = request.maps.iter().map(|map| format!("{}={}", map.canonical, map.path)).collect();
+    if !maps.is_empty() {
+        parameters.insert("map".into(), maps.into());
+    }
+    if let Some(sort) = &request.sort {
+        parameters.insert("sort".into(), format!("{}:{}", sort.column, sort.order.word()).into());
+    }
+    if let Some(top) = request.top {
+        parameters.insert("top".into(), top.into());
+    }
+    parameters
+}

@@ -1,0 +1,109 @@
+//! All reports: the files of `queries/`, embedded, and those of the user's own folders.
+//!
+//! To add one: put `queries/NAME.sql` with its header there, its golden result beside the other golden results, and
+//! a section in the README. `infer-stats run NAME` finds it; a test parses and plans every embedded one.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use include_dir::{Dir, include_dir};
+
+use crate::nearest::suggestion;
+use crate::report::header::Header;
+
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/queries");
+
+/// A report's SQL and what its header says.
+#[derive(Debug, Clone)]
+pub struct Query {
+    pub name: String,
+    pub header: Header,
+    /// The file as it is, header included.
+    pub text: String,
+    /// Where it came from, for people: `built in` or its path.
+    pub origin: String,
+}
+
+/// The queries that a run knows, by name.
+#[derive(Debug)]
+pub struct Catalog {
+    queries: Vec<Query>,
+}
+
+impl Catalog {
+    /// The embedded queries and those of `folders`; an own query wins over an embedded one of its name, an earlier folder
+    /// over a later one.
+    pub fn load(folders: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut catalog = Self { queries: Vec::new() };
+        for folder in folders {
+            let entries = std::fs::read_dir(folder)
+                .with_context(|| format!("could not read the queries in {}", folder.display()))?;
+            let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+            paths.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
+            paths.sort();
+            for path in paths {
+                let text =
+                    std::fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                catalog.add(name, text, path.display().to_string())?;
+            }
+        }
+        for file in EMBEDDED.files() {
+            let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let text = file.contents_utf8().context("a built-in query is not UTF-8")?;
+            catalog.add(name, text.to_owned(), "built in".to_owned())?;
+        }
+        catalog.queries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(catalog)
+    }
+
+    fn add(&mut self, name: String, text: String, origin: String) -> anyhow::Result<()> {
+        if self.queries.iter().all(|query| query.name != name) {
+            let header =
+                Header::parse(&text).with_context(|| format!("the header of {name}.sql ({origin}) is wrong"))?;
+            self.queries.push(Query { name, header, text, origin });
+        }
+        Ok(())
+    }
+
+    pub fn all(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// The query of a name, or an error that names the nearest.
+    pub fn find(&self, name: &str) -> anyhow::Result<&Query> {
+        match self.queries.iter().find(|query| query.name == name) {
+            Some(query) => Ok(query),
+            None => bail!(
+                "there is no query `{name}`{}; `infer-stats queries` lists them",
+                suggestion(name, self.queries.iter().map(|query| query.name.as_str()))
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_query_says_what_it_answers() {
+        for query in Catalog::load(&[]).unwrap().all() {
+            assert!(!query.header.title.is_empty() && !query.header.question.is_empty(), "{}", query.name);
+        }
+    }
+
+    #[test]
+    fn an_own_query_wins_over_a_built_in_one_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("latency.sql"), "-- title: Mine\n-- question: Q?\nSELECT 1").unwrap();
+        let catalog = Catalog::load(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(catalog.find("latency").unwrap().header.title, "Mine");
+    }
+
+    #[test]
+    fn an_unknown_query_names_the_nearest() {
+        let error = Catalog::load(&[]).unwrap().find("latncy").unwrap_err();
+        assert!(error.to_string().contains("latency"), "{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! The head of a query file: comments that say what the report answers, what it takes and what its columns mean.
+//!
+//! ```sql
+//! -- title: Latency
+//! -- question: How long do requests take?
+//! -- param: percentiles percentiles 50,95,99 | which percentiles to show
+//! -- column: p*_ms ms | a percentile of the metric
+//! -- total: requests failed
+//! SELECT ...
+//! ```
+
+use anyhow::{Context, bail};
+
+use crate::nearest::suggestion;
+use crate::report::parameter::Parameter;
+
+/// What a query file says about itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Header {
+    pub title: String,
+    pub question: String,
+    pub parameters: Vec<Parameter>,
+    pub columns: Vec<ColumnHelp>,
+    /// Columns whose sum stands in the totals.
+    pub totals: Vec<String>,
+}
+
+/// Unit and meaning of an output column, or of several whose names share a pattern with one `*`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnHelp {
+    pub pattern: String,
+    pub unit: String,
+    pub definition: String,
+}
+
+impl Header {
+    /// Reads the leading comment lines of a query; an error names the line.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut header = Header::default();
+        for (index, line) in text.lines().enumerate() {
+            let Some(comment) = line.strip_prefix("--") else { break };
+            let Some((key, value)) = comment.trim().split_once(':') else { continue };
+            header.read(key.trim(), value.trim()).with_context(|| format!("line {}", index + 1))?;
+        }
+        Ok(header)
+    }
+
+    fn read(&mut self, key: &str, value: &str) -> anyhow::Result<()> {
+        match key {
+            "title" => self.title = value.to_owned(),
+            "question" => self.question = value.to_owned(),
+            "param" => self.parameters.push(Parameter::parse(value)?),
+            "column" => {
+                let Some((names, definition)) = value.split_once('|') else {
+                    bail!("`column: {value}` has no meaning: write `column: NAME UNIT | what it means`");
+                };
+                let (pattern, unit) = names.trim().split_once(' ').unwrap_or((names.trim(), ""));
+                self.columns.push(ColumnHelp {
+                    pattern: pattern.to_owned(),
+                    unit: unit.trim().to_owned(),
+                    definition: definition.trim().to_owned(),
+                });
+            }
+            "total" => self.totals = value.split_whitespace().map(str::to_owned).collect(),
+            // a comment that happens to hold a colon
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The parameter of a name, or an error that names the nearest.
+    pub fn parameter(&self, name: &str) -> anyhow::Result<&Parameter> {
+        let names = self.parameters.iter().map(|parameter| parameter.name.as_str());
+        match self.parameters.iter().find(|parameter| parameter.name == name) {
+            Some(parameter) => Ok(parameter),
+            None => bail!("`{}` has no parameter `{name}`{}", self.title, suggestion(name, names)),
+        }
+    }
+
+    /// What the header says about an output column.
+    pub fn column(&self, name: &str) -> Option<&ColumnHelp> {
+        self.columns.iter().find(|help| help.matches(name))
+    }
+}
+
+impl ColumnHelp {
+    fn matches(&self, name: &str) -> bool {
+        match self.pattern.split_once('*') {
+            None => self.pattern == name,
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_gives_titles_parameters_and_the_meaning_of_columns() {
+        let header = Header::parse("-- title: T\n-- question: Q?\n-- param: n integer 3 | how many\n-- column: p*_ms ms | a percentile\n-- total: a b\nSELECT 1 -- title: no").unwrap();
+        assert_eq!((header.title.as_str(), header.question.as_str()), ("T", "Q?"));
+        assert_eq!(header.parameters[0].name, "n");
+        assert_eq!(header.column("p99_9_ms").map(|help| help.unit.as_str()), Some("ms"));
+        assert_eq!(header.column("mean_ms"), None);
+        assert_eq!(header.totals, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_column_without_meaning_is_an_error_that_names_the_line() {
+        let error = Header::parse("-- title: T\n-- column: requests").unwrap_err();
+        assert!(format!("{error:#}").starts_with("line 2: `column: requests`"), "{error:#}");
+    }
+}

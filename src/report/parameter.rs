@@ -1,0 +1,161 @@
+//! The parameters of a report: their types, their defaults, and values for them.
+//!
+//! A command such as `latency` and `run latency --param ...` fill the same parameters, so that a report has one way in.
+
+use anyhow::{Context, anyhow, bail};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+
+use crate::record::Kind;
+use crate::request::{Clock, Dimension, Metric, Percentile, Word};
+
+/// A named parameter of a query file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    pub kind: ParameterKind,
+    pub default: String,
+    pub help: String,
+}
+
+/// What a parameter holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// A list of `--by` words.
+    Dimensions,
+    /// A list of latency metrics.
+    Metrics,
+    /// A list of numbers from 0 to 100.
+    Percentiles,
+    Flag,
+    Integer,
+    Number,
+    Text,
+    /// An instant, or a local date.
+    Time,
+}
+
+impl Word for ParameterKind {
+    const KIND: &'static str = "parameter type";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("dimensions", ParameterKind::Dimensions),
+        ("metrics", ParameterKind::Metrics),
+        ("percentiles", ParameterKind::Percentiles),
+        ("flag", ParameterKind::Flag),
+        ("integer", ParameterKind::Integer),
+        ("number", ParameterKind::Number),
+        ("text", ParameterKind::Text),
+        ("time", ParameterKind::Time),
+    ];
+}
+
+/// A parameter's value, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParameterValue {
+    Dimensions(Vec<Dimension>),
+    Metrics(Vec<Metric>),
+    Percentiles(Vec<Percentile>),
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+    Time(jiff::Timestamp),
+    /// A default that was left empty: `$name` is NULL, so that `$name IS NULL OR ...` makes a filter optional.
+    Unset,
+}
+
+impl Parameter {
+    /// Reads `NAME TYPE [DEFAULT] | what it is for`.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let (declaration, help) = text.split_once('|').unwrap_or((text, ""));
+        let mut words = declaration.split_whitespace();
+        let (Some(name), Some(kind)) = (words.next(), words.next()) else {
+            bail!("`param: {text}` is no parameter: write `param: NAME TYPE DEFAULT | what it is for`");
+        };
+        let kind = ParameterKind::from_word(kind)?;
+        let default = words.collect::<Vec<_>>().join(" ");
+        Ok(Self { name: name.to_owned(), kind, default, help: help.trim().to_owned() })
+    }
+
+    /// The value that a text means for this parameter.
+    pub fn value(&self, text: &str, clock: &Clock) -> anyhow::Result<ParameterValue> {
+        let wrong = |expected: &str| anyhow!("--param {}={text}: not {expected}", self.name);
+        let list =
+            || text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>();
+        if text.is_empty()
+            && !matches!(self.kind, ParameterKind::Dimensions | ParameterKind::Metrics | ParameterKind::Flag)
+        {
+            return Ok(ParameterValue::Unset);
+        }
+        Ok(match self.kind {
+            ParameterKind::Dimensions => ParameterValue::Dimensions(Dimension::parse_all(&list())?),
+            ParameterKind::Metrics => ParameterValue::Metrics(Metric::parse_all(&list())?),
+            ParameterKind::Percentiles => ParameterValue::Percentiles(Percentile::parse_all(&list())?),
+            ParameterKind::Flag => match text {
+                "true" | "yes" | "1" => ParameterValue::Flag(true),
+                "false" | "no" | "0" | "" => ParameterValue::Flag(false),
+                _ => return Err(wrong("true or false")),
+            },
+            ParameterKind::Integer => ParameterValue::Integer(text.parse().with_context(|| wrong("a whole number"))?),
+            ParameterKind::Number => ParameterValue::Number(text.parse().with_context(|| wrong("a number"))?),
+            ParameterKind::Text => ParameterValue::Text(text.to_owned()),
+            ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
+        })
+    }
+}
+
+impl ParameterValue {
+    /// The value as SQL binds it; None for what shapes the statement instead.
+    pub fn scalar(&self) -> Option<ScalarValue> {
+        Some(match self {
+            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) => return None,
+            ParameterValue::Percentiles(percentiles) => {
+                floats(percentiles.iter().map(|percentile| percentile.fraction))
+            }
+            ParameterValue::Flag(flag) => ScalarValue::Boolean(Some(*flag)),
+            ParameterValue::Integer(integer) => ScalarValue::Int64(Some(*integer)),
+            ParameterValue::Number(number) => ScalarValue::Float64(Some(*number)),
+            ParameterValue::Text(text) => ScalarValue::Utf8(Some(text.clone())),
+            ParameterValue::Time(time) => instant(Some(*time)),
+            ParameterValue::Unset => ScalarValue::Null,
+        })
+    }
+
+    /// The value as a report shows it.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            ParameterValue::Dimensions(dimensions) => {
+                dimensions.iter().map(|dimension| dimension.name.clone()).collect()
+            }
+            ParameterValue::Metrics(metrics) => metrics.iter().map(|metric| metric.word()).collect(),
+            ParameterValue::Percentiles(percentiles) => {
+                percentiles.iter().map(|percentile| percentile.name.clone()).collect()
+            }
+            ParameterValue::Flag(flag) => (*flag).into(),
+            ParameterValue::Integer(integer) => (*integer).into(),
+            ParameterValue::Number(number) => (*number).into(),
+            ParameterValue::Text(text) => text.clone().into(),
+            ParameterValue::Time(time) => time.to_string().into(),
+            ParameterValue::Unset => serde_json::Value::Null,
+        }
+    }
+}
+
+/// A list of floats as one bound value.
+pub fn floats(values: impl Iterator<Item = f64>) -> ScalarValue {
+    let values: Vec<ScalarValue> = values.map(|value| ScalarValue::Float64(Some(value))).collect();
+    ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Float64))
+}
+
+/// A list of whole numbers as one bound value.
+pub fn integers(values: &[i64]) -> ScalarValue {
+    let values: Vec<ScalarValue> = values.iter().map(|value| ScalarValue::Int64(Some(*value))).collect();
+    ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Int64))
+}
+
+/// An instant as one bound value.
+pub fn instant(time: Option<jiff::Timestamp>) -> ScalarValue {
+    let nanoseconds = time.and_then(|time| i64::try_from(time.as_nanosecond()).ok());
+    let DataType::Timestamp(_, zone) = Kind::Time.data_type() else { return ScalarValue::Null };
+    ScalarValue::TimestampNanosecond(nanoseconds, zone)
+}

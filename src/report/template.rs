@@ -1,0 +1,140 @@
+//! From a query file to the statement that runs: dimensions and metrics put in by MiniJinja, values bound by name.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use datafusion::common::ScalarValue;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use crate::engine::Statement;
+use crate::report::catalog::Query;
+use crate::report::dimension::{self, DimensionSql, quoted};
+use crate::report::parameter::{self, ParameterValue};
+use crate::request::{Dimension, Order, Request, Sort, Word};
+
+/// A query with values for its parameters.
+#[derive(Debug)]
+pub struct Filled<'a> {
+    pub query: &'a Query,
+    /// By name, every parameter of the header.
+    pub values: BTreeMap<String, ParameterValue>,
+}
+
+impl<'a> Filled<'a> {
+    /// Takes `given` values and the header's defaults for the rest; a name that the header lacks is an error.
+    pub fn new(query: &'a Query, given: Vec<(String, ParameterValue)>, request: &Request) -> anyhow::Result<Self> {
+        let mut values = BTreeMap::new();
+        for (name, value) in given {
+            values.insert(query.header.parameter(&name)?.name.clone(), value);
+        }
+        for parameter in &query.header.parameters {
+            if !values.contains_key(&parameter.name) {
+                let default = parameter.value(&parameter.default, &request.clock());
+                let default = default
+                    .with_context(|| format!("the default of `{}` in {} is wrong", parameter.name, query.origin))?;
+                values.insert(parameter.name.clone(), default);
+            }
+        }
+        Ok(Self { query, values })
+    }
+
+    /// Spells the dimensions that are columns as the schema does; one that is neither word nor column is a mistake.
+    pub fn check_dimensions(&mut self, columns: &[&str]) -> anyhow::Result<()> {
+        for value in self.values.values_mut() {
+            if let ParameterValue::Dimensions(dimensions) = value {
+                let checked = std::mem::take(dimensions).into_iter().map(|dimension| dimension.in_schema(columns));
+                *dimensions = checked.collect::<Result<_, _>>()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The dimensions that the answer's first columns are.
+    pub fn dimensions(&self) -> &[Dimension] {
+        self.values
+            .values()
+            .find_map(|value| match value {
+                ParameterValue::Dimensions(dimensions) => Some(dimensions.as_slice()),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    /// The statement to run.
+    pub fn statement(&self, request: &Request) -> anyhow::Result<Statement> {
+        let dimensions: Vec<DimensionSql> = self
+            .dimensions()
+            .iter()
+            .enumerate()
+            .map(|(index, by)| dimension::sql(by, index + 1, request.week_start))
+            .collect();
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        let values: BTreeMap<&str, minijinja::Value> =
+            self.values.iter().map(|(name, value)| (name.as_str(), template_value(value))).collect();
+        let order = order(&dimensions, request.sort.as_ref(), request.top);
+        let limit = request.top.map(|top| format!("LIMIT {top}")).unwrap_or_default();
+        let rendered = environment
+            .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, ..minijinja::Value::from(values) });
+        let sql = rendered
+            .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
+        let sql = sql
+            .lines()
+            .filter(|line| !line.starts_with("--") && !line.trim().is_empty())
+            .collect::<Vec<_>>()
+            .join("\n");
+        let bound = self.values.iter().filter_map(|(name, value)| Some((name.clone(), value.scalar()?)));
+        Ok(Statement { sql, values: bound.chain(standing_values(request)).collect() })
+    }
+}
+
+/// Values that every statement may use: the request's buckets, zone and time range.
+pub fn standing_values(request: &Request) -> Vec<(String, ScalarValue)> {
+    let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+    vec![
+        ("input_edges".to_owned(), parameter::integers(&request.buckets.input)),
+        ("output_edges".to_owned(), parameter::integers(&request.buckets.output)),
+        ("total_edges".to_owned(), parameter::integers(&request.buckets.total)),
+        ("zone".to_owned(), text(&request.zone.name)),
+        ("week_start".to_owned(), text(request.week_start.word())),
+        ("since".to_owned(), parameter::instant(request.time.since)),
+        ("until".to_owned(), parameter::instant(request.time.until)),
+    ]
+}
+
+fn template_value(value: &ParameterValue) -> minijinja::Value {
+    match value {
+        ParameterValue::Dimensions(dimensions) => dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
+        ParameterValue::Metrics(metrics) => {
+            metrics.iter().map(|metric| context! { name => metric.word(), column => metric.column() }).collect()
+        }
+        ParameterValue::Percentiles(percentiles) => percentiles
+            .iter()
+            .map(|percentile| context! { name => percentile.name.clone(), fraction => percentile.fraction })
+            .collect(),
+        ParameterValue::Flag(flag) => (*flag).into(),
+        ParameterValue::Integer(integer) => (*integer).into(),
+        ParameterValue::Number(number) => (*number).into(),
+        ParameterValue::Text(text) => text.clone().into(),
+        ParameterValue::Time(time) => time.to_string().into(),
+        ParameterValue::Unset => ().into(),
+    }
+}
+
+/// The order of the rows: as asked, then by the dimensions, so that it is total.
+fn order(dimensions: &[DimensionSql], sort: Option<&Sort>, top: Option<u64>) -> String {
+    let mut terms = Vec::new();
+    match sort {
+        Some(sort) => {
+            let direction = if sort.order == Order::Descending { "DESC" } else { "ASC" };
+            terms.push(format!("{} {direction} NULLS LAST", quoted(&sort.column)));
+        }
+        // the top of a list is its largest groups, unless the user says by what
+        None if top.is_some() => terms.push("requests DESC".to_owned()),
+        None => {}
+    }
+    terms.extend(dimensions.iter().map(|dimension| format!("{} ASC NULLS LAST", dimension.key)));
+    terms.iter().map(|term| format!("{term}, ")).collect()
+}

@@ -1,0 +1,293 @@
+//! What is meant: the typed command line, the environment and the config, resolved to values that need no explaining.
+//!
+//! Every mistake that a user can make before a log is read is found here; nothing below knows how a value was typed.
+
+mod buckets;
+mod column;
+mod dimension;
+mod generation;
+mod latency;
+mod limits;
+mod logs;
+mod mistake;
+mod note;
+mod output;
+mod parameter;
+mod path;
+mod place;
+mod shell;
+mod time;
+mod unit;
+mod word;
+mod zone;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+pub use buckets::{Buckets, are_edges, parse_edges};
+pub use column::{ExtraColumn, Map};
+pub use dimension::{Dimension, DimensionKey, Period, WeekStart};
+pub use generation::{Generation, LogFormat};
+pub use latency::{ALL_METRICS, Latency, Method, Metric, Percentile};
+pub use limits::{Limits, THREADS, parse_memory};
+pub use logs::{LogPattern, LogSelection, Role, Source};
+pub use mistake::Mistake;
+pub use note::Note;
+pub use output::{Color, Format, Order, OutputChoice, Sort};
+pub use parameter::Parameter;
+pub use path::KeyPath;
+pub use place::Place;
+pub use shell::Shell;
+pub use time::{Bounds, Clock, TimeRange};
+pub use word::Word;
+pub use zone::Zone;
+
+use crate::cli::{
+    Cli, Command, GenerateArgs, InputFlags, LatencyArgs, OutputFlags, QueriesArgs, ReportFlags, TimeFlags,
+};
+use crate::config::Config;
+
+/// What one run of the program is to do.
+#[derive(Debug)]
+pub enum Task {
+    /// Read logs and answer.
+    Report(Box<Request>),
+    Queries(QueryListing),
+    Generate(Generation),
+    Completions(Shell),
+    /// The manual page of a command, or of the program.
+    Man(Option<String>),
+}
+
+/// A question about logs and everything that its answer depends on.
+#[derive(Debug)]
+pub struct Request {
+    pub ask: Ask,
+    pub logs: LogSelection,
+    pub time: TimeRange,
+    /// The zone of the report: days begin in it, times are shown in it.
+    pub zone: Zone,
+    /// The zone of logged times that name none, unless their source has its own.
+    pub source_zone: Option<Zone>,
+    pub week_start: WeekStart,
+    /// The moment that spans such as `7d` count back from.
+    pub now: Timestamp,
+    /// SQL, not parsed yet.
+    pub predicate: Option<String>,
+    /// From the command line; they come before those of a source.
+    pub maps: Vec<Map>,
+    pub columns: Vec<ExtraColumn>,
+    pub buckets: Buckets,
+    /// What the error codes of the logs mean.
+    pub errors: BTreeMap<String, ErrorMeaning>,
+    /// Exit with 4 where a record was rejected or a file damaged.
+    pub strict: bool,
+    /// Where rejected records go.
+    pub rejects: Option<PathBuf>,
+    /// Folders with the user's own queries.
+    pub queries: Vec<PathBuf>,
+    pub limits: Limits,
+    pub output: OutputChoice,
+    /// At most so many rows, at least 1.
+    pub top: Option<u64>,
+    pub sort: Option<Sort>,
+    /// How the request was understood, where that is not obvious.
+    pub notes: Vec<Note>,
+}
+
+/// The question itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    Latency(Latency),
+    Workload {
+        by: Vec<Dimension>,
+    },
+    Inspect {
+        /// Expected fields, types and units.
+        expect: Option<PathBuf>,
+    },
+    Sql {
+        query: String,
+    },
+    Run {
+        name: String,
+        parameters: Vec<Parameter>,
+    },
+}
+
+/// What an error code of the logs stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorMeaning {
+    pub name: Option<String>,
+    pub stage: Option<String>,
+}
+
+/// Which queries to show, and where the user's own are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryListing {
+    /// None: a list of all.
+    pub name: Option<String>,
+    pub folders: Vec<PathBuf>,
+}
+
+impl Task {
+    /// What `cli` means in this place, given the names of the canonical columns.
+    pub fn resolve(cli: Cli, place: &Place, canonical_columns: &[&str]) -> Result<Self, Mistake> {
+        let report = |ask, flags| {
+            Request::resolve(ask, flags, place, canonical_columns).map(|request| Task::Report(Box::new(request)))
+        };
+        match cli.command {
+            Command::Latency(typed) => report(latency(&typed)?, typed.report),
+            Command::Workload(typed) => {
+                let by = Dimension::parse_all(&typed.group.by)?;
+                report(Ask::Workload { by }, typed.report)
+            }
+            Command::Inspect(typed) => {
+                let expect = typed.expect;
+                report(Ask::Inspect { expect }, typed.report)
+            }
+            Command::Sql(typed) => {
+                let query = not_blank(typed.query, Mistake::EmptyQuery)?;
+                report(Ask::Sql { query }, typed.report)
+            }
+            Command::Run(typed) => {
+                let parameters = Parameter::parse_all(&typed.params)?;
+                let name = typed.name;
+                report(Ask::Run { name, parameters }, typed.report)
+            }
+            Command::Queries(typed) => listing(typed, place, canonical_columns),
+            Command::Generate(typed) => generation(typed, place).map(Task::Generate),
+            Command::Completions(typed) => Ok(Task::Completions(typed.shell)),
+            Command::Man(typed) => Ok(Task::Man(typed.command)),
+        }
+    }
+}
+
+impl Request {
+    fn resolve(ask: Ask, flags: ReportFlags, place: &Place, canonical_columns: &[&str]) -> Result<Self, Mistake> {
+        let ReportFlags { input, time, output, limits } = flags;
+        let config = Config::find(input.config.as_deref(), place, canonical_columns)?;
+        let mut notes = Vec::new();
+        let clock = clock(&time, &config, place, &mut notes)?;
+        let threads = limits.threads.map(usize::from).or(config.threads);
+        let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
+        Ok(Request {
+            ask,
+            logs: LogSelection::find(&input.logs, place, &config, &mut notes)?,
+            time: time_range(&time, &clock, &mut notes)?,
+            now: clock.now,
+            zone: clock.zone,
+            source_zone: zone(time.source_tz.as_deref())?.or(config.source_zone.clone()),
+            week_start: time.week_start.or(config.week_start).unwrap_or_default(),
+            maps: Map::parse_all(&input.maps, canonical_columns)?,
+            columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
+            buckets: buckets(&input, &config)?,
+            queries: query_folders(input.queries, &config),
+            errors: config.errors,
+            predicate: input.predicate.map(|sql| not_blank(sql, Mistake::EmptyPredicate)).transpose()?,
+            strict: input.strict,
+            rejects: input.rejects,
+            limits: Limits::new(memory.or(config.memory), threads),
+            top: output.top,
+            sort: output.sort.as_deref().map(Sort::parse).transpose()?,
+            output: output_choice(output),
+            notes,
+        })
+    }
+}
+
+impl Request {
+    /// Whether records are left out by time or predicate.
+    pub fn narrows(&self) -> bool {
+        self.time.since.is_some() || self.time.until.is_some() || self.predicate.is_some()
+    }
+
+    /// Reads times in the report's zone.
+    pub fn clock(&self) -> Clock {
+        Clock { now: self.now, zone: self.zone.clone() }
+    }
+}
+
+fn latency(typed: &LatencyArgs) -> Result<Ask, Mistake> {
+    Ok(Ask::Latency(Latency {
+        by: Dimension::parse_all(&typed.group.by)?,
+        metrics: Metric::parse_all(&typed.metrics)?,
+        stages: typed.stages,
+        percentiles: Percentile::parse_all(&typed.percentiles)?,
+        method: typed.method,
+        min_count: typed.min_count,
+        include_failed: typed.include_failed,
+    }))
+}
+
+fn listing(typed: QueriesArgs, place: &Place, canonical_columns: &[&str]) -> Result<Task, Mistake> {
+    let config = Config::find(typed.config.as_deref(), place, canonical_columns)?;
+    Ok(Task::Queries(QueryListing { name: typed.name, folders: query_folders(typed.queries, &config) }))
+}
+
+fn generation(typed: GenerateArgs, place: &Place) -> Result<Generation, Mistake> {
+    let clock = Clock { now: place.now, zone: Zone::utc() };
+    Ok(Generation {
+        rows: typed.rows,
+        seed: typed.seed,
+        format: typed.format,
+        folder: typed.output,
+        start: clock.read("--start", &typed.start, &mut Vec::new())?,
+        days: typed.days,
+        force: typed.force,
+    })
+}
+
+/// The report's zone, and the moment that spans count back from in it.
+fn clock(time: &TimeFlags, config: &Config, place: &Place, notes: &mut Vec<Note>) -> Result<Clock, Mistake> {
+    let zone = zone(time.tz.as_deref())?.or(config.zone.clone());
+    let real = Clock { now: place.now, zone: zone.unwrap_or_else(Zone::utc) };
+    match &time.now {
+        Some(text) => Ok(Clock { now: real.read("--now", text, notes)?, ..real }),
+        None => Ok(real),
+    }
+}
+
+fn time_range(time: &TimeFlags, clock: &Clock, notes: &mut Vec<Note>) -> Result<TimeRange, Mistake> {
+    let bounds = Bounds { since: time.since.as_deref(), until: time.until.as_deref(), month: time.month.as_deref() };
+    TimeRange::resolve(bounds, clock, notes)
+}
+
+fn zone(typed: Option<&str>) -> Result<Option<Zone>, Mistake> {
+    typed.map(Zone::parse).transpose()
+}
+
+fn buckets(input: &InputFlags, config: &Config) -> Result<Buckets, Mistake> {
+    let mut buckets = config.buckets.clone();
+    if let Some(text) = &input.input_buckets {
+        buckets.input = parse_edges("--input-buckets", text)?;
+    }
+    if let Some(text) = &input.output_buckets {
+        buckets.output = parse_edges("--output-buckets", text)?;
+    }
+    Ok(buckets)
+}
+
+/// Those of the command line first, so that a name found there wins.
+fn query_folders(typed: Vec<PathBuf>, config: &Config) -> Vec<PathBuf> {
+    typed.into_iter().chain(config.queries.clone()).collect()
+}
+
+fn output_choice(typed: OutputFlags) -> OutputChoice {
+    OutputChoice {
+        format: typed.format,
+        file: typed.output,
+        color: typed.color,
+        quiet: typed.quiet,
+        show_sql: typed.show_sql,
+    }
+}
+
+fn not_blank(text: String, mistake: Mistake) -> Result<String, Mistake> {
+    if text.trim().is_empty() { Err(mistake) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests;

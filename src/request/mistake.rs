@@ -1,0 +1,110 @@
+//! What a user can get wrong before any log is read, each as a sentence that says what to do.
+//!
+//! All lead to exit code 2.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A mistake in the command line, the environment or `infer-stats.toml`.
+#[derive(Debug, Error)]
+pub enum Mistake {
+    #[error(
+        "no logs named: give them as arguments (infer-stats latency logs/*.ndjson), in the environment \
+         variable INFER_STATS_LOGS, or as `logs = [...]` in an infer-stats.toml in this folder or one above it"
+    )]
+    NoLogs,
+
+    #[error("unknown {kind} `{word}`{hint} (it is one of: {words})")]
+    UnknownWord { kind: &'static str, word: String, words: String, hint: String },
+
+    // times
+    #[error(
+        "`{text}` is no time for {flag}: write 2025-06-01, 2025-06-01T08:30:00Z, 7d (before now), now, \
+         today or yesterday"
+    )]
+    NotATime { flag: &'static str, text: String },
+    #[error("{flag} {text} lies beyond the years that a time can have: give a shorter span or another date")]
+    TimeOutOfRange {
+        flag: &'static str,
+        text: String,
+        #[source]
+        reason: jiff::Error,
+    },
+    #[error("--month {text} is no month: write the year and the month, as in 2025-06")]
+    NotAMonth { text: String },
+    #[error("--month already says where the time range starts and ends: drop --month, or --since and --until")]
+    MonthWithRange,
+    #[error("--since {since} is not before --until {until}: no time is left between them")]
+    EmptyRange { since: String, until: String },
+    #[error("unknown time zone `{name}`{hint} Write a name such as Asia/Shanghai, or an offset such as +08:00")]
+    UnknownZone { name: String, hint: String },
+
+    // record
+    #[error("--map {text}: write canonical=path or canonical=path:unit, as in ttft_ms=timing.ttft:s")]
+    NotAMap { text: String },
+    #[error("cannot map {text}: there is no canonical column `{name}`{hint}")]
+    UnknownCanonical { text: String, name: String, hint: String },
+    #[error("cannot map {text}: `{name}` has no unit `{unit}`: {allowed}")]
+    WrongUnit { text: String, name: String, unit: &'static str, allowed: &'static str },
+    #[error("--map names `{name}` twice: keep one of them")]
+    MappedTwice { name: String },
+    #[error("--column {text}: write name=path or name=path:type, as in region=labels.region:text")]
+    NotAColumn { text: String },
+    #[error("--column {text}: `{name}` must be letters, digits and `_`, and not start with a digit")]
+    ColumnName { text: String, name: String },
+    #[error("--column {text}: `{name}` is a column of every log already: use --map to say where it comes from")]
+    ColumnTaken { text: String, name: String },
+    #[error("--column names `{name}` twice: keep one of them")]
+    ColumnTwice { name: String },
+    #[error(
+        "`{path}` is no path to a key: write keys joined by dots, and quote a key that holds a dot or a colon, \
+         as in \"gen_ai.usage\".input_tokens"
+    )]
+    NotAPath { path: String },
+
+    // report
+    #[error("--by names `{name}` twice: keep one of them")]
+    DimensionTwice { name: String },
+    #[error("--by has an empty entry: write words joined by single commas, as in --by model,hour")]
+    EmptyDimension,
+    #[error("--by {word}: there is no such dimension or column{hint}")]
+    UnknownDimension { word: String, hint: String },
+    #[error("--percentiles {text}: write numbers from 0 to 100, as in 50,95,99.9")]
+    NotAPercentile { text: String },
+    #[error("{flag} {text}: write whole numbers above 0, each larger than the one before, as in 500,2000,8000")]
+    BadBuckets { flag: &'static str, text: String },
+    #[error("--sort {text}: write a column of the report, with :asc or :desc after it if needed, as in p99_ms:desc")]
+    NotASort { text: String },
+    #[error("--where is empty: write an SQL predicate, as in --where \"model_name = 'demo'\", or leave it out")]
+    EmptyPredicate,
+    #[error("the SQL is empty: write a query, as in \"SELECT count(*) FROM logs\"")]
+    EmptyQuery,
+    #[error("--param {text}: write name=value, as in --param model=demo")]
+    NotAParameter { text: String },
+    #[error("--param names `{name}` twice: keep one of them")]
+    ParameterTwice { name: String },
+
+    // limits
+    #[error("`{text}` is no amount of memory: write a number and a unit, as in 300MiB, 2GiB or 500MB")]
+    NotASize { text: String },
+    #[error("`{text}` is no usable amount of memory: it must be above 0 and below 8 EiB")]
+    SizeOutOfRange { text: String },
+
+    // config
+    #[error("could not read the config {}: {reason}", path.display())]
+    UnreadableConfig { path: PathBuf, reason: std::io::Error },
+    #[error("`{text}` is no glob: {}", reason.msg)]
+    NotAGlob { text: String, reason: glob::PatternError },
+    #[error("{place}: {what}")]
+    BadConfig { place: String, what: String },
+    #[error("{place}: {mistake}")]
+    InConfig { place: String, mistake: Box<Mistake> },
+}
+
+impl Mistake {
+    /// The same mistake, made at `place` (`path:line`) of a config.
+    pub fn at(self, place: String) -> Self {
+        Mistake::InConfig { place, mistake: Box::new(self) }
+    }
+}

@@ -1,0 +1,225 @@
+//! One run of the program, from what is meant to what is printed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Expr, col, lit};
+use datafusion::prelude::SessionContext;
+
+use crate::cli;
+use crate::engine::{self, Statement, session};
+use crate::generate;
+use crate::interrupt;
+use crate::output::{self, Destination, Outcome, Style, accounting_line};
+use crate::record::Column;
+use crate::report::Report;
+use crate::report::answer::{self, Question};
+use crate::report::catalog::Catalog;
+use crate::report::header::Header;
+use crate::report::parameter::{ParameterValue, instant};
+use crate::report::template::{self, Filled};
+use crate::request::{Ask, Color, Format, Generation, Latency, Method, Request, Task};
+use crate::source::logs::Logs;
+
+/// How a run that printed its answer ended; each has an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Done,
+    /// `--strict`, and something was rejected or damaged.
+    NotClean,
+    /// No record was used.
+    NothingFound,
+}
+
+impl Ending {
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Ending::Done => 0,
+            Ending::NotClean => 4,
+            Ending::NothingFound => 5,
+        }
+    }
+}
+
+/// Does what was asked.
+pub fn run(task: Task) -> anyhow::Result<Ending> {
+    match task {
+        Task::Report(request) => answer(&request),
+        Task::Queries(listing) => {
+            print(|out| list_queries(&Catalog::load(&listing.folders)?, listing.name.as_deref(), out))
+        }
+        Task::Generate(generation) => generate(&generation),
+        Task::Completions(shell) => print(|out| Ok(cli::completions::write(shell, out)?)),
+        Task::Man(command) => print(|out| Ok(cli::man::page(command.as_deref())?.render(out)?)),
+    }
+}
+
+/// Answers a question about logs.
+fn answer(request: &Request) -> anyhow::Result<Ending> {
+    // Opened before the work, so that a bad path fails at once.
+    let destination = Destination::open(request.output.file.as_deref(), request.output.format)?;
+    let spill = tempfile::Builder::new()
+        .prefix("infer-stats-spill-")
+        .tempdir()
+        .context("could not create a folder to spill into")?;
+    let threads =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(request.limits.threads).enable_all().build()?;
+    interrupt::clean_up_on(threads.handle(), destination.unfinished(), spill.path());
+
+    let logs = Logs::open(request)?;
+    let mut report = threads.block_on(ask(request, &logs, spill.path()))?;
+    if let Some(path) = &request.rejects {
+        logs.rejects.write_all(&logs.files, path)?;
+    }
+    show(&mut report, request, destination)
+}
+
+/// Runs the question's statement over the logs.
+async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Report> {
+    let context = session::session(&request.limits, spill)?;
+    session::register_logs(&context, logs.table(predicate(&context, request, logs)?)).await?;
+    match &request.ask {
+        Ask::Latency(latency) => ask_catalog("latency", latency_values(latency), request, logs, &context).await,
+        Ask::Workload { by } => {
+            let values = vec![("by".to_owned(), ParameterValue::Dimensions(by.clone()))];
+            ask_catalog("workload", values, request, logs, &context).await
+        }
+        Ask::Run { name, parameters } => {
+            let catalog = Catalog::load(&request.queries)?;
+            let values = parameters.iter().map(|given| {
+                let declared = catalog.find(name)?.header.parameter(&given.name)?;
+                Ok((given.name.clone(), declared.value(&given.value, &request.clock())?))
+            });
+            ask_catalog(name, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
+        }
+        Ask::Sql { query } => {
+            let statement = Statement { sql: query.clone(), values: template::standing_values(request) };
+            let header = Header { title: "SQL".to_owned(), ..Header::default() };
+            let question =
+                Question { name: "sql", title: "SQL", header: &header, dimensions: &[], values: &BTreeMap::new() };
+            ask_statement(&question, &statement, request, logs, &context).await
+        }
+        Ask::Inspect { .. } => anyhow::bail!("inspect"),
+    }
+}
+
+async fn ask_catalog(
+    name: &str,
+    values: Vec<(String, ParameterValue)>,
+    request: &Request,
+    logs: &Logs,
+    context: &SessionContext,
+) -> anyhow::Result<Report> {
+    let catalog = Catalog::load(&request.queries)?;
+    let mut filled = Filled::new(catalog.find(name)?, values, request)?;
+    let columns: Vec<&str> = logs.schema.arrow.fields().iter().map(|field| field.name().as_str()).collect();
+    filled.check_dimensions(&columns)?;
+    let statement = filled.statement(request)?;
+    ask_statement(&Question::of(&filled), &statement, request, logs, context).await
+}
+
+async fn ask_statement(
+    question: &Question<'_>,
+    statement: &Statement,
+    request: &Request,
+    logs: &Logs,
+    context: &SessionContext,
+) -> anyhow::Result<Report> {
+    if request.output.show_sql {
+        eprintln!("{}", statement.sql);
+    }
+    let frame = engine::plan(context, statement).await?;
+    let answer = engine::run(context, frame, logs.bytes(), request.output.quiet).await?;
+    answer::report(question, answer, logs, request)
+}
+
+/// The request's time range and `--where` as one condition on records; a record without a timestamp is outside every range.
+fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow::Result<Option<Expr>> {
+    let time = || col(Column::Timestamp.name());
+    let since = request.time.since.map(|since| time().gt_eq(lit(instant(Some(since)))));
+    let until = request.time.until.map(|until| time().lt(lit(instant(Some(until)))));
+    let table = DFSchema::try_from(logs.schema.arrow.clone())?;
+    let typed = request.predicate.as_ref().map(|sql| {
+        let expression = context.parse_sql_expr(sql, &table);
+        expression.with_context(|| format!("--where '{sql}' is no condition on the columns of a record"))
+    });
+    let parts = [since, until, typed.transpose()?];
+    Ok(parts.into_iter().flatten().reduce(Expr::and))
+}
+
+fn latency_values(latency: &Latency) -> Vec<(String, ParameterValue)> {
+    vec![
+        ("by".to_owned(), ParameterValue::Dimensions(latency.by.clone())),
+        ("metrics".to_owned(), ParameterValue::Metrics(latency.metrics.clone())),
+        ("stages".to_owned(), ParameterValue::Flag(latency.stages)),
+        ("percentiles".to_owned(), ParameterValue::Percentiles(latency.percentiles.clone())),
+        ("nearest".to_owned(), ParameterValue::Flag(latency.method == Method::Nearest)),
+        ("min_count".to_owned(), ParameterValue::Integer(i64::try_from(latency.min_count).unwrap_or(i64::MAX))),
+        ("include_failed".to_owned(), ParameterValue::Flag(latency.include_failed)),
+    ]
+}
+
+/// Prints the report, and on stderr what stands beside it.
+fn show(report: &mut Report, request: &Request, destination: Destination) -> anyhow::Result<Ending> {
+    let terminal = destination.is_terminal();
+    let width = terminal.then(|| terminal_size::terminal_size().map(|(width, _)| width.0)).flatten();
+    let color = match request.output.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
+    };
+    let outcome = output::write(report, request.output.format, Style { width, color }, destination)?;
+    if outcome == Outcome::ReaderGone {
+        return Ok(Ending::Done);
+    }
+    if !request.output.quiet {
+        // Formats for machines hold rows alone; what must be known beside them goes to stderr.
+        if matches!(request.output.format, Format::Csv | Format::Jsonl | Format::Parquet) {
+            report.notes.iter().for_each(|note| eprintln!("{}", output::note_line(note)));
+        }
+        eprintln!("{}", accounting_line(&report.source, &report.zone));
+    }
+    let source = &report.source;
+    Ok(if request.strict && source.rejected + source.damaged_files > 0 {
+        Ending::NotClean
+    } else if source.used == 0 {
+        Ending::NothingFound
+    } else {
+        Ending::Done
+    })
+}
+
+/// Prints text of the program's own; a reader that closes early got what it wanted.
+fn print(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<Ending> {
+    let mut out = Vec::new();
+    write(&mut out)?;
+    match io::stdout().write_all(&out) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("could not write to standard output")
+        }
+        _ => Ok(Ending::Done),
+    }
+}
+
+/// All queries in a line each, or one as it is.
+fn list_queries(catalog: &Catalog, name: Option<&str>, out: &mut dyn Write) -> anyhow::Result<()> {
+    if let Some(name) = name {
+        return Ok(out.write_all(catalog.find(name)?.text.as_bytes())?);
+    }
+    let width = catalog.all().iter().map(|query| query.name.len()).max().unwrap_or(0);
+    for query in catalog.all() {
+        writeln!(out, "{:width$}  {}", query.name, query.header.question)?;
+    }
+    Ok(())
+}
+
+/// Writes made-up logs and says on stderr what they are.
+fn generate(generation: &Generation) -> anyhow::Result<Ending> {
+    for file in generate::generate(generation)?.files {
+        eprintln!("{}: {} rows, {} bytes", file.path.display(), file.rows, file.bytes);
+    }
+    Ok(Ending::Done)
+}

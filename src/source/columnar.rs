@@ -1,0 +1,563 @@
+//! From the columns of a Parquet file to canonical columns, a batch at a time.
+//!
+//! The rules are those of [`reader`](super::reader): the same aliases, units, derivations and counts, so that one
+//! log gives one answer in either form. Columns that hold their type already pass through untouched.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Decimal128Builder, Float64Array, Float64Builder,
+    Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray, TimestampNanosecondBuilder, new_null_array,
+};
+use datafusion::arrow::compute::kernels::zip::zip;
+use datafusion::arrow::compute::{cast, is_null, nullif};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, TimeUnit, TimestampNanosecondType};
+use datafusion::arrow::error::ArrowError;
+use jiff::tz::TimeZone;
+
+use crate::record::derive::{self, Logged};
+use crate::record::number::{self, Unfit};
+use crate::record::outcome::{self, Clue, Said};
+use crate::record::timestamp;
+use crate::record::unit::Unit;
+use crate::record::{Column, Kind};
+use crate::source::counts::Counts;
+use crate::source::reader::{flag_word, is_missing_word};
+use crate::source::schema::Meaning;
+
+/// A column of a file and the unit its values are in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// A top-level column, then fields of structs.
+    pub path: Vec<String>,
+    pub unit: Option<Unit>,
+}
+
+/// How the rows of one scan become canonical rows: settled once for files of one schema.
+#[derive(Debug)]
+pub struct ColumnPlan {
+    pub schema: SchemaRef,
+    pub outputs: Vec<Output>,
+    /// Where each canonical column that is read stands in the file, the most trusted first.
+    pub origins: HashMap<Column, Vec<Origin>>,
+    /// Columns under one of the error keys.
+    pub errors: Vec<Origin>,
+    /// Columns that some row of this scan may lack and that other columns can supply.
+    pub derived: Vec<Column>,
+    /// Whether records without a timestamp are counted here, since the footers do not tell.
+    pub counts_undated: bool,
+    pub zone: TimeZone,
+}
+
+/// One column of the output.
+#[derive(Debug)]
+pub struct Output {
+    pub meaning: Meaning,
+    pub kind: Kind,
+    /// For extra columns: where they stand in the file.
+    pub extra: Vec<Origin>,
+    /// The same for every row where the rows do not say themselves: partitions, the source's role, the file's name.
+    pub constant: Option<String>,
+}
+
+impl ColumnPlan {
+    /// Turns a batch of the file's own columns into canonical ones.
+    pub fn read(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch, ArrowError> {
+        let mut columns = Columns { plan: self, batch, known: HashMap::new(), counts };
+        let mut arrays = Vec::with_capacity(self.outputs.len());
+        for output in &self.outputs {
+            arrays.push(columns.output(output)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+    }
+}
+
+/// The columns of one batch, converted as they are asked for.
+struct Columns<'a> {
+    plan: &'a ColumnPlan,
+    batch: &'a RecordBatch,
+    known: HashMap<Column, ArrayRef>,
+    counts: &'a mut Counts,
+}
+
+impl Columns<'_> {
+    fn output(&mut self, output: &Output) -> Result<ArrayRef, ArrowError> {
+        let rows = self.batch.num_rows();
+        let array = match output.meaning {
+            Meaning::Canonical(Column::Failed) => Arc::new(self.failed()?),
+            Meaning::Canonical(Column::Timestamp) => {
+                let times = self.column(Column::Timestamp)?;
+                if self.plan.counts_undated {
+                    self.counts.undated += times.null_count() as u64;
+                }
+                times
+            }
+            Meaning::Canonical(column) => self.column(column)?,
+            Meaning::Extra(_) => {
+                let mut ignored = Counts::default();
+                coalesced(self.batch, &output.extra, output.kind, &self.plan.zone, |_, array, zone| {
+                    convert(array, output.kind, None, zone, None, &mut ignored)
+                })?
+            }
+            Meaning::Partition(_) => new_null_array(&output.kind.data_type(), rows),
+        };
+        match &output.constant {
+            Some(constant) if array.null_count() > 0 => fill(array, constant),
+            _ => Ok(array),
+        }
+    }
+
+    /// A canonical column, logged values first and derived ones where they are missing.
+    fn column(&mut self, column: Column) -> Result<ArrayRef, ArrowError> {
+        let logged = self.logged(column)?;
+        if logged.null_count() == 0 || !self.plan.derived.contains(&column) {
+            return match column {
+                Column::SampleWeight => fill_number(logged, 1.0),
+                _ => Ok(logged),
+            };
+        }
+        // Convert all that the derivation may ask for, then walk the rows that lack the value.
+        for input in derive::with_inputs([column]) {
+            self.logged(input)?;
+        }
+        let mut row = Row { known: &self.known, row: 0 };
+        let mut derived = 0;
+        let array: ArrayRef = match column {
+            Column::Timestamp => {
+                let mut builder =
+                    TimestampNanosecondBuilder::with_capacity(logged.len()).with_data_type(column.kind().data_type());
+                for index in 0..logged.len() {
+                    row.row = index;
+                    builder.append_option(counted(derive::timestamp(&mut row), &mut derived));
+                }
+                Arc::new(builder.finish())
+            }
+            Column::CacheHit => {
+                let mut builder = BooleanBuilder::with_capacity(logged.len());
+                for index in 0..logged.len() {
+                    row.row = index;
+                    builder.append_option(counted(derive::cache_hit(&mut row), &mut derived));
+                }
+                Arc::new(builder.finish())
+            }
+            _ => {
+                let mut builder = Float64Builder::with_capacity(logged.len());
+                for index in 0..logged.len() {
+                    row.row = index;
+                    builder.append_option(counted(derive::duration(&mut row, column), &mut derived));
+                }
+                Arc::new(builder.finish())
+            }
+        };
+        if derived > 0 {
+            self.counts.derived(column, derived);
+        }
+        Ok(array)
+    }
+
+    /// A canonical column as the file has it, converted once a batch.
+    fn logged(&mut self, column: Column) -> Result<ArrayRef, ArrowError> {
+        if let Some(array) = self.known.get(&column) {
+            return Ok(array.clone());
+        }
+        let origins = self.plan.origins.get(&column).map_or(&[][..], Vec::as_slice);
+        let counts = &mut *self.counts;
+        let array = coalesced(self.batch, origins, column.kind(), &self.plan.zone, |unit, array, zone| {
+            convert(array, column.kind(), unit, zone, Some(column), counts)
+        })?;
+        self.known.insert(column, array.clone());
+        Ok(array)
+    }
+
+    fn failed(&self) -> Result<BooleanArray, ArrowError> {
+        let clue = |clue: Clue| -> Result<Vec<SaidColumn>, ArrowError> {
+            let origins = match clue {
+                Clue::Failed => self.plan.origins.get(&Column::Failed),
+                Clue::Status => self.plan.origins.get(&Column::Status),
+                Clue::ErrorCode => self.plan.origins.get(&Column::ErrorCode),
+                Clue::HttpStatus => self.plan.origins.get(&Column::HttpStatus),
+                Clue::FinishReason => self.plan.origins.get(&Column::FinishReason),
+                Clue::Error => Some(&self.plan.errors),
+            };
+            let arrays = origins.into_iter().flatten().filter_map(|origin| at(self.batch, &origin.path));
+            arrays.map(SaidColumn::new).collect()
+        };
+        let clues = Clue::ALL.map(clue);
+        let mut columns = Vec::with_capacity(clues.len());
+        for clue in clues {
+            columns.push(clue?);
+        }
+        let mut builder = BooleanBuilder::with_capacity(self.batch.num_rows());
+        for row in 0..self.batch.num_rows() {
+            builder.append_option(outcome::failed(|clue| {
+                let mut found = Said::Absent;
+                for column in &columns[clue as usize] {
+                    match column.at(row) {
+                        Said::Null => found = Said::Null,
+                        said => return said,
+                    }
+                }
+                found
+            }));
+        }
+        Ok(builder.finish())
+    }
+}
+
+fn counted<T>(value: Option<(T, bool)>, derived: &mut u64) -> Option<T> {
+    let (value, is_derived) = value?;
+    *derived += u64::from(is_derived);
+    Some(value)
+}
+
+/// One row of converted columns.
+struct Row<'a> {
+    known: &'a HashMap<Column, ArrayRef>,
+    row: usize,
+}
+
+impl Row<'_> {
+    fn present(&self, column: Column) -> Option<&ArrayRef> {
+        self.known.get(&column).filter(|array| array.is_valid(self.row))
+    }
+}
+
+impl Logged for Row<'_> {
+    fn duration(&mut self, column: Column) -> Option<f64> {
+        self.present(column).map(|array| array.as_primitive::<Float64Type>().value(self.row))
+    }
+
+    fn time(&mut self, column: Column) -> Option<i64> {
+        self.present(column).map(|array| array.as_primitive::<TimestampNanosecondType>().value(self.row))
+    }
+
+    fn count(&mut self, column: Column) -> Option<i64> {
+        self.present(column).map(|array| array.as_primitive::<Int64Type>().value(self.row))
+    }
+
+    fn flag(&mut self, column: Column) -> Option<bool> {
+        self.present(column).map(|array| array.as_boolean().value(self.row))
+    }
+}
+
+/// The column of a file at a path; fields of null structs are null.
+fn at(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
+    let (first, fields) = path.split_first()?;
+    let mut array = batch.column_by_name(first)?.clone();
+    for field in fields {
+        let parent = array.as_struct_opt()?;
+        let child = parent.column_by_name(field)?.clone();
+        array = match parent.null_count() {
+            0 => child,
+            _ => nullif(&child, &is_null(parent).ok()?).ok()?,
+        };
+    }
+    Some(array)
+}
+
+/// The first of several origins that has a value, row by row.
+fn coalesced(
+    batch: &RecordBatch,
+    origins: &[Origin],
+    kind: Kind,
+    zone: &TimeZone,
+    mut convert: impl FnMut(Option<Unit>, &ArrayRef, &TimeZone) -> Result<ArrayRef, ArrowError>,
+) -> Result<ArrayRef, ArrowError> {
+    let mut result: Option<ArrayRef> = None;
+    for origin in origins {
+        let Some(array) = at(batch, &origin.path) else { continue };
+        let array = convert(origin.unit, &array, zone)?;
+        result = Some(match result {
+            None => array,
+            Some(first) if first.null_count() == 0 => first,
+            Some(first) => zip(&is_null(&first)?, &array, &first)?,
+        });
+    }
+    Ok(result.unwrap_or_else(|| new_null_array(&kind.data_type(), batch.num_rows())))
+}
+
+/// Puts `constant` where a text column is null.
+fn fill(array: ArrayRef, constant: &str) -> Result<ArrayRef, ArrowError> {
+    let filled: StringViewArray = array.as_string_view().iter().map(|value| Some(value.unwrap_or(constant))).collect();
+    Ok(Arc::new(filled))
+}
+
+fn fill_number(array: ArrayRef, constant: f64) -> Result<ArrayRef, ArrowError> {
+    let filled: Float64Array =
+        array.as_primitive::<Float64Type>().iter().map(|value| Some(value.unwrap_or(constant))).collect();
+    Ok(Arc::new(filled))
+}
+
+/// A file's column as a column of `kind`; what does not fit is null and counted under `column`.
+fn convert(
+    array: &ArrayRef,
+    kind: Kind,
+    unit: Option<Unit>,
+    zone: &TimeZone,
+    column: Option<Column>,
+    counts: &mut Counts,
+) -> Result<ArrayRef, ArrowError> {
+    let mut refused = Refused { column, counts };
+    let array = match array.data_type() {
+        DataType::Dictionary(_, values) => &cast(array, values)?,
+        _ => array,
+    };
+    match kind {
+        Kind::Text | Kind::Id => to_text(array, kind, &mut refused),
+        Kind::Count => to_count(array, &mut refused),
+        Kind::Number => to_float(array, None, &mut refused),
+        Kind::Duration => to_float(array, unit, &mut refused),
+        Kind::Time => to_time(array, unit, zone, &mut refused),
+        Kind::Flag => to_flag(array, &mut refused),
+        Kind::Money => to_money(array, &mut refused),
+    }
+}
+
+/// Where values that do not fit are counted.
+struct Refused<'a> {
+    column: Option<Column>,
+    counts: &'a mut Counts,
+}
+
+impl Refused<'_> {
+    fn count(&mut self, why: Unfit, count: usize) {
+        if let (Some(column), true) = (self.column, count > 0) {
+            self.counts.unfit(column, why, count as u64);
+        }
+    }
+
+    fn value<T>(&mut self, read: Result<T, Unfit>) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.count(why, 1);
+                None
+            }
+        }
+    }
+
+    /// A column of a type that no value of `kind` can come from.
+    fn all(&mut self, array: &ArrayRef, kind: Kind) -> ArrayRef {
+        self.count(Unfit::WrongType, array.len() - array.null_count());
+        new_null_array(&kind.data_type(), array.len())
+    }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Utf8View => Ok(array.clone()),
+        data_type if is_text(data_type) => cast(array, &DataType::Utf8View),
+        _ => cast(&cast(array, &DataType::Utf8)?, &DataType::Utf8View),
+    }
+}
+
+/// A text column with the words for nothing as nulls.
+fn words(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let texts = texts(array)?;
+    let view = texts.as_string_view();
+    if !view.iter().flatten().any(|text| is_missing_word(text.as_bytes())) {
+        return Ok(texts);
+    }
+    let kept: StringViewArray = view.iter().map(|text| text.filter(|text| !is_missing_word(text.as_bytes()))).collect();
+    Ok(Arc::new(kept))
+}
+
+fn to_text(array: &ArrayRef, kind: Kind, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    if array.data_type().is_nested()
+        || matches!(array.data_type(), DataType::Binary | DataType::BinaryView | DataType::LargeBinary)
+    {
+        return Ok(refused.all(array, kind));
+    }
+    if kind == Kind::Id { words(array) } else { texts(array) }
+}
+
+fn to_count(array: &ArrayRef, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    let data_type = array.data_type();
+    if *data_type == DataType::Int64 {
+        return Ok(array.clone());
+    }
+    if data_type.is_integer() {
+        let whole = cast(array, &DataType::Int64)?;
+        refused.count(Unfit::OutOfRange, whole.null_count() - array.null_count());
+        return Ok(whole);
+    }
+    let mut builder = Int64Builder::with_capacity(array.len());
+    if data_type.is_floating() {
+        for value in cast(array, &DataType::Float64)?.as_primitive::<Float64Type>() {
+            builder.append_option(value.and_then(|value| refused.value(whole_float(value))));
+        }
+    } else if is_text(data_type) || data_type.is_decimal() {
+        for text in words(array)?.as_string_view() {
+            builder.append_option(text.and_then(|text| refused.value(number::count(text.as_bytes()))));
+        }
+    } else {
+        return Ok(refused.all(array, Kind::Count));
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn whole_float(value: f64) -> Result<i64, Unfit> {
+    if !value.is_finite() {
+        Err(Unfit::NotFinite)
+    } else if value.fract() != 0.0 {
+        Err(Unfit::NotWhole)
+    } else if value.abs() >= i64::MAX as f64 {
+        Err(Unfit::OutOfRange)
+    } else {
+        Ok(value as i64)
+    }
+}
+
+fn to_float(array: &ArrayRef, unit: Option<Unit>, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    let data_type = array.data_type();
+    let floats = if is_text(data_type) {
+        let mut builder = Float64Builder::with_capacity(array.len());
+        for text in words(array)?.as_string_view() {
+            builder.append_option(text.and_then(|text| refused.value(number::float(text.as_bytes()))));
+        }
+        Arc::new(builder.finish())
+    } else if data_type.is_numeric() {
+        cast(array, &DataType::Float64)?
+    } else {
+        return Ok(refused.all(array, Kind::Number));
+    };
+    let values = floats.as_primitive::<Float64Type>();
+    let finite = values.values().iter().all(|value| value.is_finite());
+    let scale = unit.unwrap_or(Unit::Milliseconds);
+    if finite && scale == Unit::Milliseconds {
+        return Ok(floats);
+    }
+    let mut builder = Float64Builder::with_capacity(array.len());
+    for value in values {
+        let value =
+            value.and_then(|value| refused.value(if value.is_finite() { Ok(value) } else { Err(Unfit::NotFinite) }));
+        builder.append_option(value.map(|value| scale.to_ms(value)));
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn to_time(
+    array: &ArrayRef,
+    unit: Option<Unit>,
+    zone: &TimeZone,
+    refused: &mut Refused<'_>,
+) -> Result<ArrayRef, ArrowError> {
+    let target = Kind::Time.data_type();
+    let assumed = |refused: &mut Refused<'_>, count: usize| refused.counts.zone_assumed += count as u64;
+    let mut builder = TimestampNanosecondBuilder::with_capacity(array.len()).with_data_type(target.clone());
+    match array.data_type() {
+        DataType::Timestamp(_, Some(_)) => {
+            let times = cast(array, &target)?;
+            refused.count(Unfit::OutOfRange, times.null_count() - array.null_count());
+            return Ok(times);
+        }
+        DataType::Timestamp(_, None) => {
+            assumed(refused, array.len() - array.null_count());
+            let wall = cast(array, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+            refused.count(Unfit::OutOfRange, wall.null_count() - array.null_count());
+            if *zone == TimeZone::UTC {
+                return cast(&wall, &target);
+            }
+            for nanoseconds in wall.as_primitive::<TimestampNanosecondType>() {
+                builder
+                    .append_option(nanoseconds.and_then(|wall| refused.value(timestamp::from_wall_clock(wall, zone))));
+            }
+        }
+        data_type if is_text(data_type) => {
+            for text in words(array)?.as_string_view() {
+                let instant = text.and_then(|text| refused.value(timestamp::from_text(text.as_bytes(), zone, unit)));
+                assumed(refused, usize::from(instant.is_some_and(|instant| instant.zone_assumed)));
+                builder.append_option(instant.map(|instant| instant.nanoseconds));
+            }
+        }
+        data_type if data_type.is_numeric() => {
+            for text in texts(array)?.as_string_view() {
+                let instant = text.and_then(|text| refused.value(timestamp::from_epoch(text.as_bytes(), unit)));
+                builder.append_option(instant.map(|instant| instant.nanoseconds));
+            }
+        }
+        _ => return Ok(refused.all(array, Kind::Time)),
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn to_flag(array: &ArrayRef, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    let data_type = array.data_type();
+    if *data_type == DataType::Boolean {
+        return Ok(array.clone());
+    }
+    if !is_text(data_type) && !data_type.is_numeric() {
+        return Ok(refused.all(array, Kind::Flag));
+    }
+    let mut builder = BooleanBuilder::with_capacity(array.len());
+    for text in words(array)?.as_string_view() {
+        let flag = text.and_then(|text| refused.value(flag_word(text.as_bytes()).ok_or(Unfit::WrongType)));
+        builder.append_option(flag);
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn to_money(array: &ArrayRef, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    let data_type = array.data_type();
+    if !is_text(data_type) && !data_type.is_numeric() {
+        return Ok(refused.all(array, Kind::Money));
+    }
+    let mut builder = Decimal128Builder::with_capacity(array.len()).with_data_type(Kind::Money.data_type());
+    if data_type.is_floating() {
+        // A float carries 15 digits; what stands behind the twelfth decimal of a price is its noise.
+        for value in cast(array, &DataType::Float64)?.as_primitive::<Float64Type>() {
+            builder.append_option(
+                value.and_then(|value| refused.value(number::scaled(format!("{value:.12}").as_bytes(), 12))),
+            );
+        }
+    } else {
+        for text in words(array)?.as_string_view() {
+            builder.append_option(text.and_then(|text| refused.value(number::scaled(text.as_bytes(), 12))));
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// A column that may tell an outcome.
+enum SaidColumn {
+    Numbers(ArrayRef),
+    Texts(ArrayRef),
+    Flags(ArrayRef),
+    /// Lists and structs tell only whether something is there.
+    Nested(ArrayRef),
+}
+
+impl SaidColumn {
+    fn new(array: ArrayRef) -> Result<Self, ArrowError> {
+        let array = match array.data_type() {
+            DataType::Dictionary(_, values) => cast(&array, values)?,
+            _ => array,
+        };
+        Ok(match array.data_type() {
+            DataType::Boolean => Self::Flags(array),
+            DataType::Null => Self::Nested(array),
+            data_type if data_type.is_integer() => Self::Numbers(cast(&array, &DataType::Int64)?),
+            data_type if data_type.is_nested() => Self::Nested(array),
+            _ => Self::Texts(texts(&array)?),
+        })
+    }
+
+    fn at(&self, row: usize) -> Said<'_> {
+        let (Self::Numbers(array) | Self::Texts(array) | Self::Flags(array) | Self::Nested(array)) = self;
+        if array.is_null(row) || *array.data_type() == DataType::Null {
+            return Said::Null;
+        }
+        match self {
+            Self::Numbers(array) => Said::Number(array.as_primitive::<Int64Type>().value(row)),
+            Self::Texts(array) => Said::Text(array.as_string_view().value(row).as_bytes()),
+            Self::Flags(array) => Said::Flag(array.as_boolean().value(row)),
+            Self::Nested(_) => Said::Nested { empty: false },
+        }
+    }
+}

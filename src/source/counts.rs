@@ -1,0 +1,141 @@
+//! What happened to values while reading: kept beside the rows, so that a note can say it.
+
+use std::ops::{Deref, DerefMut};
+
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+
+use crate::record::Column;
+use crate::record::number::Unfit;
+use crate::source::value::Reject;
+
+/// Counts of one reader. They travel as metrics of the scan, not as shared state, so that a scan may run anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub records: u64,
+    pub rejected: [u64; Reject::ALL.len()],
+    pub damaged_files: u64,
+    pub duplicate_keys: u64,
+    pub zone_assumed: u64,
+    /// Records without a timestamp.
+    pub undated: u64,
+    /// By column, sparse.
+    pub unfit: Vec<(Column, Unfit, u64)>,
+    pub derived: Vec<(Column, u64)>,
+}
+
+impl Counts {
+    pub fn reject(&mut self, why: Reject) {
+        self.records += 1;
+        self.rejected[why as usize] += 1;
+    }
+
+    /// `count` more values of `column` did not fit it.
+    pub fn unfit(&mut self, column: Column, why: Unfit, count: u64) {
+        match self.unfit.iter_mut().find(|(c, w, _)| (*c, *w) == (column, why)) {
+            Some((_, _, sum)) => *sum += count,
+            None => self.unfit.push((column, why, count)),
+        }
+    }
+
+    /// `count` more values of `column` were derived from others.
+    pub fn derived(&mut self, column: Column, count: u64) {
+        match self.derived.iter_mut().find(|(c, _)| *c == column) {
+            Some((_, sum)) => *sum += count,
+            None => self.derived.push((column, count)),
+        }
+    }
+
+    pub fn rejected_total(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+
+    /// Adds the counts to a scan's metrics.
+    pub fn publish(&self, metrics: &ExecutionPlanMetricsSet, partition: usize) {
+        let add = |name: String, count: u64| {
+            if count > 0 {
+                MetricBuilder::new(metrics).counter(name, partition).add(count as usize);
+            }
+        };
+        add("records".into(), self.records);
+        for why in Reject::ALL {
+            add(format!("rejected:{}", why.code()), self.rejected[why as usize]);
+        }
+        add("damaged_files".into(), self.damaged_files);
+        add("duplicate_keys".into(), self.duplicate_keys);
+        add("zone_assumed".into(), self.zone_assumed);
+        add("undated".into(), self.undated);
+        for (column, why, count) in &self.unfit {
+            add(format!("unfit:{}:{}", column.name(), why.code()), *count);
+        }
+        for (column, count) in &self.derived {
+            add(format!("derived:{}", column.name()), *count);
+        }
+    }
+
+    /// Reads back what [`Counts::publish`] added.
+    pub fn collect(&mut self, metrics: &MetricsSet) {
+        for metric in metrics.iter() {
+            let count = metric.value().as_usize() as u64;
+            let mut parts = metric.value().name().splitn(3, ':');
+            match (parts.next(), parts.next(), parts.next()) {
+                (Some("records"), None, _) => self.records += count,
+                (Some("damaged_files"), None, _) => self.damaged_files += count,
+                (Some("duplicate_keys"), None, _) => self.duplicate_keys += count,
+                (Some("zone_assumed"), None, _) => self.zone_assumed += count,
+                (Some("undated"), None, _) => self.undated += count,
+                (Some("rejected"), Some(code), _) => {
+                    if let Some(why) = Reject::ALL.into_iter().find(|why| why.code() == code) {
+                        self.rejected[why as usize] += count;
+                    }
+                }
+                (Some("unfit"), Some(name), Some(code)) => {
+                    let why = Unfit::ALL.into_iter().find(|why| why.code() == code);
+                    if let (Some(column), Some(why)) = (Column::named(name), why) {
+                        self.unfit(column, why, count);
+                    }
+                }
+                (Some("derived"), Some(name), _) => {
+                    if let Some(column) = Column::named(name) {
+                        self.derived(column, count);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.unfit.sort();
+        self.derived.sort();
+    }
+}
+
+/// Counts that become metrics when they are dropped: at the end of a stream, however it ends.
+pub struct PublishedCounts {
+    counts: Counts,
+    metrics: ExecutionPlanMetricsSet,
+    partition: usize,
+}
+
+impl PublishedCounts {
+    pub fn new(metrics: ExecutionPlanMetricsSet, partition: usize) -> Self {
+        Self { counts: Counts::default(), metrics, partition }
+    }
+}
+
+impl Deref for PublishedCounts {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl DerefMut for PublishedCounts {
+    fn deref_mut(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+}
+
+impl Drop for PublishedCounts {
+    fn drop(&mut self) {
+        self.counts.publish(&self.metrics, self.partition);
+    }
+}

@@ -1,0 +1,65 @@
+//! The shapes a decoder knows, the frequent ones first, and when to learn more.
+
+use super::shape::Shape;
+
+/// More are not worth trying one after the other.
+const ROOM: usize = 24;
+/// A shape that fitted fewer lines than this before it had to go was not worth learning.
+const WORTHWHILE: u32 = 16;
+/// The longest pause between lessons, in lines, in a log whose every line is different.
+const LONGEST_PAUSE: u32 = 4096;
+/// At this score all are halved, so that what is frequent now comes first soon.
+const HIGHEST_SCORE: u32 = 1024;
+
+/// Shapes in the order in which to try them.
+#[derive(Default)]
+pub(super) struct Repertoire {
+    known: Vec<Known>,
+    learned: usize,
+    /// Lines to let pass before the next lesson, and how many that were the last time.
+    pause: u32,
+    last_pause: u32,
+}
+
+pub(super) struct Known {
+    pub shape: Shape,
+    pub id: usize,
+    score: u32,
+}
+
+impl Repertoire {
+    pub fn shapes(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// Notes that the shape at the position has fitted.
+    #[inline(always)]
+    pub fn fitted(&mut self, position: usize) {
+        self.known[position].score += 1;
+        if position > 0 && self.known[position].score > self.known[position - 1].score {
+            self.known.swap(position, position - 1);
+        } else if self.known[position].score >= HIGHEST_SCORE {
+            self.known.iter_mut().for_each(|known| known.score /= 2);
+        }
+    }
+
+    /// Whether the shape of a line that fits none is to be learned.
+    pub fn wants_lesson(&mut self) -> bool {
+        let due = self.pause == 0;
+        self.pause = self.pause.saturating_sub(1);
+        due
+    }
+
+    /// Takes in a shape, if need be for the one that fitted least. The shape's id is one that no other has had.
+    pub fn learn(&mut self, shape: Shape) {
+        if self.known.len() == ROOM
+            && let Some(gone) = self.known.pop()
+        {
+            let wasted = gone.score < WORTHWHILE;
+            self.last_pause = if wasted { (2 * self.last_pause + 1).min(LONGEST_PAUSE) } else { 0 };
+            self.pause = self.last_pause;
+        }
+        self.known.push(Known { shape, id: self.learned, score: 0 });
+        self.learned += 1;
+    }
+}

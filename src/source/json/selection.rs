@@ -1,0 +1,135 @@
+//! The wanted values of a record, picked while the general parser reads it.
+
+use std::sync::Arc;
+
+use super::keys::{Key, Keys};
+use super::parse::{Visitor, parse_object};
+use super::record::{Layout, Record, Span};
+use super::wanted::{NodeId, Wanted};
+use crate::source::value::Reject;
+
+/// Parses records of any form, one at a time.
+pub struct RecordParser {
+    selection: Selection,
+    keys: Keys,
+}
+
+impl RecordParser {
+    pub fn new(wanted: Arc<Wanted>) -> RecordParser {
+        RecordParser { selection: Selection::new(wanted), keys: Keys::default() }
+    }
+
+    /// Parses one JSON text, blanks and newlines around and inside it allowed.
+    ///
+    /// # Errors
+    /// The reason why the text is not one valid object.
+    pub fn parse<'a>(&'a mut self, text: &'a [u8]) -> Result<Record<'a>, Reject> {
+        self.selection.clear();
+        let duplicate_keys = parse_object(text, &mut self.selection, &mut self.keys)?;
+        Ok(Record {
+            text,
+            offset: 0,
+            layout: &self.selection.layout,
+            layout_id: None,
+            spans: &self.selection.spans,
+            index: None,
+            duplicate_keys,
+        })
+    }
+}
+
+/// Keeps where the wanted values stand.
+struct Selection {
+    wanted: Arc<Wanted>,
+    layout: Layout,
+    spans: Vec<Span>,
+    open: Vec<Open>,
+    /// The wanted node of the value that comes next.
+    next: Option<NodeId>,
+    /// The wanted nodes whose key has been seen, so that a repeated key takes back what the earlier one gave.
+    seen: Vec<bool>,
+    seen_nodes: Vec<NodeId>,
+}
+
+/// An array or object that has not ended.
+struct Open {
+    node: Option<NodeId>,
+    /// The node that its keys are looked up in. A path does not look into arrays.
+    keys: Option<NodeId>,
+}
+
+impl Selection {
+    fn new(wanted: Arc<Wanted>) -> Selection {
+        Selection {
+            layout: Layout { places: vec![Layout::ABSENT; wanted.slots()], present: Vec::new() },
+            spans: vec![Span::default()],
+            open: Vec::new(),
+            next: None,
+            seen: vec![false; wanted.nodes()],
+            seen_nodes: Vec::new(),
+            wanted,
+        }
+    }
+
+    fn clear(&mut self) {
+        for slot in self.layout.present.drain(..) {
+            self.layout.places[slot as usize] = Layout::ABSENT;
+        }
+        for node in self.seen_nodes.drain(..) {
+            self.seen[node.index()] = false;
+        }
+        self.spans.truncate(1);
+        self.open.clear();
+        self.next = Some(NodeId::ROOT);
+    }
+
+    fn fill(&mut self, node: Option<NodeId>, value: Span) {
+        if let Some(slot) = node.and_then(|node| self.wanted.slot(node)) {
+            self.layout.places[slot as usize] = self.spans.len() as u32;
+            self.layout.present.push(slot);
+            self.spans.push(value);
+        }
+    }
+}
+
+impl Visitor for Selection {
+    fn key(&mut self, text: &[u8], key: Key) {
+        let Some(object) = self.open.last().and_then(|open| open.keys) else { return };
+        let name = key.name.of(text);
+        self.next = if key.escaped { self.wanted.child_escaped(object, name) } else { self.wanted.child(object, name) };
+        let Some(node) = self.next else { return };
+        if self.seen[node.index()] {
+            take_back(&self.wanted, &mut self.layout, node);
+        } else {
+            self.seen[node.index()] = true;
+            self.seen_nodes.push(node);
+        }
+    }
+
+    fn scalar(&mut self, value: Span) {
+        let node = self.next.take();
+        self.fill(node, value);
+    }
+
+    fn open(&mut self, bracket: u8) {
+        let node = self.next.take();
+        self.open.push(Open { node, keys: node.filter(|_| bracket == b'{') });
+    }
+
+    fn close(&mut self, value: Span) {
+        let node = self.open.pop().and_then(|open| open.node);
+        self.fill(node, value);
+    }
+}
+
+/// Forgets the value at the node and all below it.
+#[cold]
+fn take_back(wanted: &Wanted, layout: &mut Layout, node: NodeId) {
+    if let Some(slot) = wanted.slot(node) {
+        layout.places[slot as usize] = Layout::ABSENT;
+        layout.present.retain(|&present| present != slot);
+    }
+    for child in wanted.children(node) {
+        take_back(wanted, layout, child);
+    }
+}

@@ -1,0 +1,164 @@
+//! The logs of a request, found and looked into: which files, what they are, how each is read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use anyhow::Context;
+use datafusion::logical_expr::Expr;
+use tempfile::NamedTempFile;
+
+use crate::report::{Accounting, Note};
+use crate::request::{Request, Word};
+use crate::source::LogFile;
+use crate::source::format::Format;
+use crate::source::locate::{Skipped, locate};
+use crate::source::mapping::Mapping;
+use crate::source::parquet::ParquetLog;
+use crate::source::rejects::Rejects;
+use crate::source::schema::LogSchema;
+use crate::source::table::LogTable;
+
+/// Skipped files that a note names.
+const NAMED: usize = 5;
+
+/// Everything a request reads.
+#[derive(Debug)]
+pub struct Logs {
+    pub schema: Arc<LogSchema>,
+    pub mappings: Arc<[Mapping]>,
+    /// All inputs, in the order named.
+    pub files: Vec<Arc<LogFile>>,
+    /// Those that are read record by record.
+    pub texts: Vec<Arc<LogFile>>,
+    pub parquets: Vec<ParquetLog>,
+    pub rejects: Arc<Rejects>,
+    skipped: Vec<Skipped>,
+    /// Parquet files without a readable footer, as sentences.
+    damaged: Vec<String>,
+    /// Parquet that came compressed or as a stream, unpacked for as long as the logs are read.
+    _unpacked: Vec<NamedTempFile>,
+}
+
+impl Logs {
+    /// Finds the inputs, tells their formats by their content, and reads the footers of Parquet files.
+    pub fn open(request: &Request) -> anyhow::Result<Self> {
+        let names: Vec<PathBuf> = request.logs.patterns.iter().map(|pattern| pattern.path()).collect();
+        let located = locate(&names)?;
+        let mappings: Arc<[Mapping]> = mappings(request).into();
+        let keys = located.inputs.iter().flat_map(|input| input.partitions.iter().map(|(key, _)| key.clone()));
+        let rejects = if request.rejects.is_some() { Rejects::keeping_all()? } else { Rejects::default() };
+        let mut logs = Self {
+            schema: Arc::new(LogSchema::new(&request.columns, keys.collect::<Vec<_>>())),
+            mappings,
+            files: Vec::new(),
+            texts: Vec::new(),
+            parquets: Vec::new(),
+            rejects: Arc::new(rejects),
+            skipped: located.skipped,
+            damaged: Vec::new(),
+            _unpacked: Vec::new(),
+        };
+        for (index, mut input) in located.inputs.into_iter().enumerate() {
+            let mapping = input.path().and_then(|path| request.logs.source_index(path)).map_or(0, |source| source + 1);
+            input.name = request.logs.shown(&input.name);
+            let file = Arc::new(LogFile { index, input, mapping });
+            logs.files.push(file.clone());
+            match file.input.format {
+                Format::Parquet => logs.add_parquet(file)?,
+                _ => logs.texts.push(file),
+            }
+        }
+        Ok(logs)
+    }
+
+    fn add_parquet(&mut self, file: Arc<LogFile>) -> anyhow::Result<()> {
+        let mapping = &self.mappings[file.mapping];
+        let opened = match file.input.plain_file() {
+            Some(path) => ParquetLog::open(file.clone(), path, mapping),
+            None => {
+                let unpacked = file.input.unpack().with_context(|| format!("could not unpack {}", file.input.name))?;
+                let opened = ParquetLog::open(file.clone(), unpacked.path(), mapping);
+                self._unpacked.push(unpacked);
+                opened
+            }
+        };
+        match opened {
+            Ok(log) => self.parquets.push(log),
+            Err(error) => self.damaged.push(format!("{}: {error:#}", file.input.name)),
+        }
+        Ok(())
+    }
+
+    /// The table that reads them, with only the records that `predicate` holds for.
+    pub fn table(&self, predicate: Option<Expr>) -> LogTable {
+        LogTable {
+            schema: self.schema.clone(),
+            mappings: self.mappings.clone(),
+            texts: self.texts.clone(),
+            parquets: self.parquets.clone(),
+            rejects: self.rejects.clone(),
+            span_known: predicate.is_none() && self.spans_known(),
+            predicate,
+            scans: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether the footers tell first and last of every Parquet log.
+    pub fn spans_known(&self) -> bool {
+        self.parquets.iter().all(|log| log.span.is_some())
+    }
+
+    /// What is known before anything is read.
+    pub fn accounting(&self) -> Accounting {
+        Accounting {
+            files: self.files.len() as u64,
+            bytes: self.bytes(),
+            damaged_files: self.damaged.len() as u64,
+            records: self.parquets.iter().map(ParquetLog::rows).sum(),
+            ..Accounting::default()
+        }
+    }
+
+    /// Bytes on disk; streams count nothing.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().filter_map(|file| file.input.size).sum()
+    }
+
+    /// What a reader must know about the files.
+    pub fn notes(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let mut damages = self.damaged.clone();
+        damages.extend(self.rejects.damages());
+        for damage in damages {
+            notes.push(Note { code: "damaged_file".into(), text: format!("damaged: {damage}"), count: Some(1) });
+        }
+        if !self.skipped.is_empty() {
+            let named = self.skipped.iter().take(NAMED).map(|skipped| format!("{} ({})", skipped.name, skipped.why));
+            let more = self.skipped.len().saturating_sub(NAMED);
+            let and_more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let text = format!("not read: {}{and_more}", named.collect::<Vec<_>>().join(", "));
+            notes.push(Note { code: "skipped_file".into(), text, count: Some(self.skipped.len() as u64) });
+        }
+        notes
+    }
+}
+
+/// The mapping for files of no source, then one for each source of the config.
+fn mappings(request: &Request) -> Vec<Mapping> {
+    let utc = || jiff::tz::TimeZone::UTC;
+    let asked = request.source_zone.as_ref().map(|zone| zone.rules.clone());
+    let general = Mapping { maps: request.maps.clone(), zone: asked.clone().unwrap_or_else(utc), role: None };
+    let of_source = request.logs.sources.iter().map(|source| {
+        let own = source.source_zone.as_ref().map(|zone| zone.rules.clone());
+        // what is typed wins over what is configured
+        let typed = |name: &str| request.maps.iter().any(|map| map.canonical == name);
+        let configured = source.maps.iter().filter(|map| !typed(&map.canonical));
+        Mapping {
+            maps: request.maps.iter().chain(configured).cloned().collect(),
+            zone: own.or(asked.clone()).unwrap_or_else(utc),
+            role: source.role.map(|role| role.word().to_owned()),
+        }
+    });
+    std::iter::once(general).chain(of_source).collect()
+}

@@ -1,0 +1,47 @@
+//! Which keys of a source fill which columns: `--map` where it was given, the well-known names elsewhere.
+
+use jiff::tz::TimeZone;
+
+use crate::record::alias::{Alias, aliases};
+use crate::record::{Column, Kind};
+use crate::request::{ExtraColumn, Map};
+
+/// The reading rules of one source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapping {
+    /// A mapped column is filled by its mapped paths alone, so that two definitions are never mixed in one column.
+    pub maps: Vec<Map>,
+    /// The zone of times that are written without one.
+    pub zone: TimeZone,
+    /// Written into every record of the source that does not say itself.
+    pub role: Option<String>,
+}
+
+impl Mapping {
+    /// The key paths that fill `column`, the most trusted first, and whether the user chose them.
+    pub fn candidates(&self, column: Column) -> (Vec<Alias>, bool) {
+        let mapped = self.maps.iter().filter(|map| map.canonical == column.name());
+        let mapped: Vec<Alias> =
+            mapped.flat_map(|map| spellings(map.path.keys()).map(|path| Alias { path, unit: map.unit })).collect();
+        match mapped.is_empty() {
+            true => (aliases(column), false),
+            false => (mapped, true),
+        }
+    }
+
+    /// A duration that was mapped without a unit takes the canonical one: milliseconds.
+    pub fn default_unit(kind: Kind) -> Option<crate::record::unit::Unit> {
+        (kind == Kind::Duration).then_some(crate::record::unit::Unit::Milliseconds)
+    }
+}
+
+/// The key paths that `--column` reads.
+pub fn extra_candidates(extra: &ExtraColumn) -> Vec<Alias> {
+    spellings(extra.path.keys()).map(|path| Alias { path, unit: None }).collect()
+}
+
+/// `a.b` names a nested key, and in flat logs a key with a dot in it.
+fn spellings(path: &[String]) -> impl Iterator<Item = Vec<String>> {
+    let flat = (path.len() > 1).then(|| vec![path.join(".")]);
+    std::iter::once(path.to_vec()).chain(flat)
+}

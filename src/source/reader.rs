@@ -1,0 +1,561 @@
+//! From the raw values of a record to a row of columns: mapping, units, types, derivations, in one pass and lazily.
+//!
+//! Only what the query reads is converted, and a derivation's inputs only in records that lack the value. JSON and
+//! CSV come here alike, so that a value means the same in both.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions,
+    StringViewBuilder, TimestampNanosecondBuilder,
+};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use jiff::tz::TimeZone;
+
+use crate::record::alias::{Alias, ERROR_KEYS};
+use crate::record::derive::{self, Logged};
+use crate::record::number::{self, Unfit};
+use crate::record::outcome::{self, Clue, Said};
+use crate::record::timestamp::{self, Instant};
+use crate::record::unit::Unit;
+use crate::record::{Column, Kind};
+use crate::source::counts::{Counts, PublishedCounts};
+use crate::source::json::Wanted;
+use crate::source::mapping::{Mapping, extra_candidates};
+use crate::source::schema::{LogSchema, Meaning};
+use crate::source::value::{RawValue, unescape};
+
+/// A record whose values can be asked for by slot.
+pub trait RawRecord {
+    fn raw(&self, slot: usize) -> RawValue<'_>;
+    /// Records of one layout have the same slots filled; None when it is not known.
+    fn layout(&self) -> Option<usize>;
+    /// The slots that are filled; asked once for each layout.
+    fn present(&self) -> &[u32];
+    fn duplicate_keys(&self) -> u32;
+}
+
+/// A key path's slot, and the unit its values are in.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    slot: u32,
+    unit: Option<Unit>,
+}
+
+/// What a query reads from one source: settled once, shared by all its readers.
+#[derive(Debug)]
+pub struct ReadPlan {
+    pub wanted: Arc<Wanted>,
+    /// The wanted paths as flat logs would name them, by slot.
+    names: Vec<String>,
+    /// Candidates by field: canonical columns, then extra columns, then the error keys.
+    fields: Vec<Vec<Slot>>,
+    outputs: Vec<Meaning>,
+    schema: SchemaRef,
+    kinds: Vec<Kind>,
+    zone: TimeZone,
+    role: Option<String>,
+}
+
+const EXTRAS: usize = Column::ALL.len();
+
+impl ReadPlan {
+    /// `projection` are the columns of the table to read, in order.
+    pub fn new(schema: &LogSchema, projection: &[usize], mapping: &Mapping) -> Result<Self, ArrowError> {
+        let outputs: Vec<Meaning> = projection.iter().map(|&index| schema.meaning(index)).collect();
+        let errors = EXTRAS + schema.extras.len();
+        let mut paths: Vec<Vec<String>> = Vec::new();
+        let mut fields = vec![Vec::new(); errors + 1];
+        let mut add = |field: usize, candidates: Vec<Alias>, default: Option<Unit>| {
+            for candidate in candidates {
+                let slot = paths.iter().position(|path| *path == candidate.path).unwrap_or_else(|| {
+                    paths.push(candidate.path);
+                    paths.len() - 1
+                });
+                fields[field].push(Slot { slot: slot as u32, unit: candidate.unit.or(default) });
+            }
+        };
+        let mut reads_outcome = false;
+        let canonical = outputs.iter().filter_map(|output| match output {
+            Meaning::Canonical(column) => Some(*column),
+            _ => None,
+        });
+        for column in derive::with_inputs(canonical) {
+            reads_outcome |= column == Column::Failed;
+            add(column.index(), mapping.candidates(column).0, Mapping::default_unit(column.kind()));
+        }
+        for output in &outputs {
+            if let Meaning::Extra(index) = output {
+                add(EXTRAS + index, extra_candidates(&schema.extras[*index]), None);
+            }
+        }
+        if reads_outcome {
+            let keys = ERROR_KEYS.iter().map(|key| Alias { path: vec![(*key).to_owned()], unit: None });
+            add(errors, keys.collect(), None);
+        }
+        Ok(Self {
+            names: paths.iter().map(|path| path.join(".")).collect(),
+            wanted: Arc::new(Wanted::new(paths)),
+            fields,
+            kinds: outputs.iter().map(|output| kind_of(schema, *output)).collect(),
+            outputs,
+            schema: Arc::new(schema.arrow.project(projection)?),
+            zone: mapping.zone.clone(),
+            role: mapping.role.clone(),
+        })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The slots of a CSV header's columns; a path is found under its dotted name.
+    pub fn slots_of_header<'a>(&self, header: impl Iterator<Item = &'a str>) -> Vec<Option<u32>> {
+        let slot = |column: &str| self.names.iter().position(|name| name == column);
+        header.map(|column| slot(column).map(|slot| slot as u32)).collect()
+    }
+}
+
+fn kind_of(schema: &LogSchema, meaning: Meaning) -> Kind {
+    match meaning {
+        Meaning::Canonical(column) => column.kind(),
+        Meaning::Extra(index) => schema.extras[index].kind,
+        Meaning::Partition(_) => Kind::Text,
+    }
+}
+
+/// Where the records of a file come from: what every row of it shares.
+#[derive(Debug, Default)]
+pub struct Provenance {
+    pub file: String,
+    /// Values of the folders' `key=value` parts that are canonical columns; they fill in where a record says nothing.
+    pub fallbacks: Vec<(Column, String)>,
+    /// By partition column of the table.
+    pub partitions: Vec<Option<String>>,
+}
+
+/// Turns records into batches.
+pub struct RecordReader {
+    plan: Arc<ReadPlan>,
+    provenance: Provenance,
+    builders: Vec<Builder>,
+    /// By layout: the candidates that records of it hold, for every field.
+    layouts: Vec<Option<Vec<Vec<Slot>>>>,
+    scratch: Vec<u8>,
+    rows: usize,
+    pub counts: PublishedCounts,
+}
+
+impl RecordReader {
+    pub fn new(plan: Arc<ReadPlan>, provenance: Provenance, batch_size: usize, counts: PublishedCounts) -> Self {
+        let builders = plan.kinds.iter().map(|kind| Builder::new(*kind, batch_size)).collect();
+        Self { plan, provenance, builders, layouts: Vec::new(), scratch: Vec::new(), rows: 0, counts }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Reads one record that starts at byte `offset` of its file.
+    pub fn push(&mut self, record: &impl RawRecord, offset: u64) {
+        self.counts.records += 1;
+        self.counts.duplicate_keys += u64::from(record.duplicate_keys());
+        let plan = &*self.plan;
+        let fields = match record.layout() {
+            None => &plan.fields,
+            Some(layout) => {
+                if self.layouts.len() <= layout {
+                    self.layouts.resize(layout + 1, None);
+                }
+                self.layouts[layout].get_or_insert_with(|| present_candidates(&plan.fields, record.present()))
+            }
+        };
+        let mut row =
+            Row { record, fields, zone: &plan.zone, counts: &mut self.counts, counted: 0, scratch: &mut self.scratch };
+        for (output, builder) in plan.outputs.iter().zip(&mut self.builders) {
+            match *output {
+                Meaning::Canonical(column) => row.write(column, builder, plan, &self.provenance, offset),
+                Meaning::Extra(index) => row.write_extra(EXTRAS + index, builder),
+                Meaning::Partition(index) => {
+                    builder.text(self.provenance.partitions[index].as_deref().map(str::as_bytes))
+                }
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// The rows so far as a batch; the reader starts over.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let arrays: Vec<ArrayRef> = self.builders.iter_mut().map(Builder::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        RecordBatch::try_new_with_options(self.plan.schema.clone(), arrays, &options)
+    }
+}
+
+fn present_candidates(fields: &[Vec<Slot>], present: &[u32]) -> Vec<Vec<Slot>> {
+    let keep = |candidates: &Vec<Slot>| {
+        candidates.iter().filter(|candidate| present.contains(&candidate.slot)).copied().collect()
+    };
+    fields.iter().map(keep).collect()
+}
+
+/// One record while it is read.
+struct Row<'a, R> {
+    record: &'a R,
+    fields: &'a [Vec<Slot>],
+    zone: &'a TimeZone,
+    counts: &'a mut Counts,
+    /// Columns whose unfit value was counted already: a value may be asked for twice, by its column and by a derivation.
+    counted: u128,
+    scratch: &'a mut Vec<u8>,
+}
+
+impl<'a, R: RawRecord> Row<'a, R> {
+    /// The first candidate that holds a value; null where candidates are there but hold none.
+    fn raw(&self, field: usize) -> (RawValue<'a>, Option<Unit>) {
+        let record: &'a R = self.record;
+        let mut found = (RawValue::Missing, None);
+        for candidate in &self.fields[field] {
+            match record.raw(candidate.slot as usize) {
+                RawValue::Missing => {}
+                RawValue::Null => found.0 = RawValue::Null,
+                value => return (value, candidate.unit),
+            }
+        }
+        found
+    }
+
+    fn write(&mut self, column: Column, builder: &mut Builder, plan: &ReadPlan, from: &Provenance, offset: u64) {
+        match column {
+            Column::Failed => builder.flag(self.failed()),
+            Column::SourceFile => builder.text(Some(from.file.as_bytes())),
+            Column::SourceOffset => builder.count(i64::try_from(offset).ok()),
+            Column::CacheHit => {
+                let value = derive::cache_hit(self);
+                builder.flag(self.note(column, value));
+            }
+            Column::Timestamp => {
+                let value = derive::timestamp(self);
+                self.counts.undated += u64::from(value.is_none());
+                builder.time(self.note(column, value));
+            }
+            Column::SampleWeight => {
+                let weight = self.number(column, Self::float);
+                builder.number(weight.or(Some(1.0)));
+            }
+            _ => match column.kind() {
+                Kind::Duration => {
+                    let value = derive::duration(self, column);
+                    builder.number(self.note(column, value));
+                }
+                Kind::Number => {
+                    let value = self.number(column, Self::float);
+                    builder.number(value);
+                }
+                Kind::Count => builder.count(self.count(column)),
+                Kind::Time => builder.time(self.time(column)),
+                Kind::Flag => builder.flag(self.flag(column)),
+                Kind::Money => builder.money(self.number(column, |text, _| number::scaled(text, 12))),
+                Kind::Text | Kind::Id => self.write_text(column, builder, plan, from),
+            },
+        }
+    }
+
+    fn write_text(&mut self, column: Column, builder: &mut Builder, plan: &ReadPlan, from: &Provenance) {
+        let (raw, _) = self.raw(column.index());
+        let mut scratch = std::mem::take(self.scratch);
+        let text = match raw {
+            RawValue::Missing | RawValue::Null => None,
+            RawValue::Text { bytes, escaped: true } => {
+                unescape(bytes, &mut scratch);
+                Some(scratch.as_slice())
+            }
+            RawValue::Text { bytes, .. } | RawValue::Number(bytes) => Some(bytes),
+            RawValue::Bool(flag) => Some(if flag { b"true".as_slice() } else { b"false" }),
+            RawValue::Nested(json) => Some(json),
+        };
+        let unfit = column.kind() == Kind::Id && matches!(raw, RawValue::Nested(_));
+        let missing = column.kind() == Kind::Id && text.is_some_and(is_missing_word);
+        match text {
+            Some(text) if !unfit && !missing => builder.text(Some(text)),
+            _ => {
+                let fallback = match column {
+                    Column::Role => plan.role.as_deref(),
+                    _ => None,
+                };
+                let partition =
+                    from.fallbacks.iter().find(|(fallback, _)| *fallback == column).map(|(_, value)| value.as_str());
+                builder.text(fallback.or(partition).map(str::as_bytes));
+            }
+        }
+        *self.scratch = scratch;
+        if unfit {
+            self.unfit(column, Unfit::WrongType);
+        }
+    }
+
+    fn write_extra(&mut self, field: usize, builder: &mut Builder) {
+        let (raw, _) = self.raw(field);
+        let mut scratch = Vec::new();
+        let text = match raw {
+            RawValue::Missing | RawValue::Null => None,
+            RawValue::Text { bytes, escaped: true } => {
+                unescape(bytes, &mut scratch);
+                Some(scratch.as_slice())
+            }
+            RawValue::Text { bytes, .. } | RawValue::Number(bytes) | RawValue::Nested(bytes) => Some(bytes),
+            RawValue::Bool(flag) => Some(if flag { b"true".as_slice() } else { b"false" }),
+        };
+        builder.parse(text, self.zone);
+    }
+
+    /// Counts a derived value and hands the value on.
+    fn note<T>(&mut self, column: Column, value: Option<(T, bool)>) -> Option<T> {
+        let (value, derived) = value?;
+        if derived {
+            self.counts.derived(column, 1);
+        }
+        Some(value)
+    }
+
+    fn unfit(&mut self, column: Column, why: Unfit) {
+        let bit = 1u128 << column.index();
+        if self.counted & bit == 0 {
+            self.counted |= bit;
+            self.counts.unfit(column, why, 1);
+        }
+    }
+
+    /// A value read by `parse` from a number or from text; null and the words for nothing are missing.
+    fn number<T>(&mut self, column: Column, parse: impl Fn(&[u8], Option<Unit>) -> Result<T, Unfit>) -> Option<T> {
+        let (raw, unit) = self.raw(column.index());
+        let parsed = match raw {
+            RawValue::Missing | RawValue::Null => return None,
+            RawValue::Number(text) => parse(text, unit),
+            RawValue::Text { bytes, escaped: false } => {
+                if is_missing_word(bytes) {
+                    return None;
+                }
+                parse(bytes, unit)
+            }
+            RawValue::Text { bytes, escaped: true } => {
+                let mut text = Vec::new();
+                unescape(bytes, &mut text);
+                parse(&text, unit)
+            }
+            RawValue::Bool(_) | RawValue::Nested(_) => Err(Unfit::WrongType),
+        };
+        match parsed {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.unfit(column, why);
+                None
+            }
+        }
+    }
+
+    fn float(text: &[u8], _: Option<Unit>) -> Result<f64, Unfit> {
+        number::float(text)
+    }
+
+    fn failed(&self) -> Option<bool> {
+        outcome::failed(|clue| match clue {
+            Clue::Failed => said(self.raw(Column::Failed.index()).0),
+            Clue::Status => said(self.raw(Column::Status.index()).0),
+            Clue::ErrorCode => said(self.raw(Column::ErrorCode.index()).0),
+            Clue::HttpStatus => said(self.raw(Column::HttpStatus.index()).0),
+            Clue::Error => said(self.raw(self.fields.len() - 1).0),
+            Clue::FinishReason => said(self.raw(Column::FinishReason.index()).0),
+        })
+    }
+}
+
+impl<R: RawRecord> Logged for Row<'_, R> {
+    fn duration(&mut self, column: Column) -> Option<f64> {
+        self.number(column, |text, unit| {
+            let value = number::float(text)?;
+            Ok(unit.map_or(value, |unit| unit.to_ms(value)))
+        })
+    }
+
+    fn time(&mut self, column: Column) -> Option<i64> {
+        let zone = self.zone;
+        let (raw, unit) = self.raw(column.index());
+        let read = match raw {
+            RawValue::Missing | RawValue::Null => return None,
+            RawValue::Text { bytes, escaped: false } => {
+                if is_missing_word(bytes) {
+                    return None;
+                }
+                timestamp::from_text(bytes, zone, unit)
+            }
+            RawValue::Text { bytes, escaped: true } => {
+                let mut text = Vec::new();
+                unescape(bytes, &mut text);
+                timestamp::from_text(&text, zone, unit)
+            }
+            RawValue::Number(text) => timestamp::from_epoch(text, unit),
+            RawValue::Bool(_) | RawValue::Nested(_) => Err(Unfit::WrongType),
+        };
+        match read {
+            Ok(Instant { nanoseconds, zone_assumed }) => {
+                let bit = 1u128 << column.index();
+                if zone_assumed && self.counted & bit == 0 {
+                    self.counted |= bit;
+                    self.counts.zone_assumed += 1;
+                }
+                Some(nanoseconds)
+            }
+            Err(why) => {
+                self.unfit(column, why);
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, column: Column) -> Option<i64> {
+        self.number(column, |text, _| number::count(text))
+    }
+
+    fn flag(&mut self, column: Column) -> Option<bool> {
+        let (raw, _) = self.raw(column.index());
+        let text = match raw {
+            RawValue::Bool(flag) => return Some(flag),
+            RawValue::Missing | RawValue::Null => return None,
+            RawValue::Number(text) | RawValue::Text { bytes: text, .. } => text,
+            RawValue::Nested(_) => {
+                self.unfit(column, Unfit::WrongType);
+                return None;
+            }
+        };
+        match flag_word(text) {
+            Some(flag) => Some(flag),
+            None if is_missing_word(text) => None,
+            None => {
+                self.unfit(column, Unfit::WrongType);
+                None
+            }
+        }
+    }
+}
+
+/// `true` and `false` as loggers of several languages write them, and the numbers 1 and 0.
+pub fn flag_word(text: &[u8]) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
+    if is(&["true", "1", "1.0", "yes", "t"]) {
+        Some(true)
+    } else if is(&["false", "0", "0.0", "no", "f"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// What loggers write where they have nothing to write.
+pub fn is_missing_word(text: &[u8]) -> bool {
+    matches!(text, b"" | b"-" | b"null" | b"None")
+}
+
+fn said(raw: RawValue<'_>) -> Said<'_> {
+    match raw {
+        RawValue::Missing => Said::Absent,
+        RawValue::Null => Said::Null,
+        RawValue::Bool(flag) => Said::Flag(flag),
+        RawValue::Number(text) | RawValue::Text { bytes: text, .. } => Said::Text(text),
+        RawValue::Nested(json) => {
+            Said::Nested { empty: json.iter().filter(|byte| !byte.is_ascii_whitespace()).count() == 2 }
+        }
+    }
+}
+
+/// A column while it is filled.
+enum Builder {
+    Text(StringViewBuilder),
+    Count(Int64Builder),
+    Number(Float64Builder),
+    Time(TimestampNanosecondBuilder),
+    Flag(BooleanBuilder),
+    Money(Decimal128Builder),
+}
+
+impl Builder {
+    fn new(kind: Kind, rows: usize) -> Self {
+        match kind {
+            Kind::Text | Kind::Id => Builder::Text(StringViewBuilder::with_capacity(rows)),
+            Kind::Count => Builder::Count(Int64Builder::with_capacity(rows)),
+            Kind::Number | Kind::Duration => Builder::Number(Float64Builder::with_capacity(rows)),
+            Kind::Time => {
+                Builder::Time(TimestampNanosecondBuilder::with_capacity(rows).with_data_type(kind.data_type()))
+            }
+            Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
+            Kind::Money => Builder::Money(Decimal128Builder::with_capacity(rows).with_data_type(kind.data_type())),
+        }
+    }
+
+    fn text(&mut self, value: Option<&[u8]>) {
+        // The decoder let only valid UTF-8 pass; a byte that is not becomes a replacement character, never an error.
+        if let Builder::Text(builder) = self {
+            match value.map(String::from_utf8_lossy) {
+                Some(text) => builder.append_value(text),
+                None => builder.append_null(),
+            }
+        }
+    }
+
+    fn count(&mut self, value: Option<i64>) {
+        if let Builder::Count(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    fn number(&mut self, value: Option<f64>) {
+        if let Builder::Number(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    fn time(&mut self, value: Option<i64>) {
+        if let Builder::Time(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    fn flag(&mut self, value: Option<bool>) {
+        if let Builder::Flag(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    fn money(&mut self, value: Option<i128>) {
+        if let Builder::Money(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    /// An extra column's value from its text; what does not fit is null.
+    fn parse(&mut self, text: Option<&[u8]>, zone: &TimeZone) {
+        match self {
+            Builder::Text(_) => self.text(text),
+            Builder::Count(builder) => builder.append_option(text.and_then(|text| number::count(text).ok())),
+            Builder::Number(builder) => builder.append_option(text.and_then(|text| number::float(text).ok())),
+            Builder::Time(builder) => {
+                let time = text.and_then(|text| timestamp::from_text(text, zone, None).ok());
+                builder.append_option(time.map(|instant| instant.nanoseconds));
+            }
+            Builder::Flag(builder) => builder.append_option(text.and_then(flag_word)),
+            Builder::Money(builder) => builder.append_option(text.and_then(|text| number::scaled(text, 12).ok())),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Text(builder) => Arc::new(builder.finish()),
+            Builder::Count(builder) => Arc::new(builder.finish()),
+            Builder::Number(builder) => Arc::new(builder.finish()),
+            Builder::Time(builder) => Arc::new(builder.finish()),
+            Builder::Flag(builder) => Arc::new(builder.finish()),
+            Builder::Money(builder) => Arc::new(builder.finish()),
+        }
+    }
+}

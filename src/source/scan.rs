@@ -1,0 +1,417 @@
+//! The scan of text logs: DataFusion asks for columns of files and byte ranges, and gets batches of canonical records.
+//!
+//! This is a [`FileSource`] inside a `FileScanConfig`, so that DataFusion's file stream, work stealing and metrics work,
+//! and so that a scan can be cut and sent elsewhere. NDJSON is split by byte ranges; everything that cannot be split
+//! (arrays, CSV, compressed files, streams) is one piece, read whole in bounded memory.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
+};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::physical_expr::LexOrdering;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use futures::StreamExt;
+use object_store::ObjectStore;
+
+use crate::source::blocks::Blocks;
+use crate::source::compression::is_damage;
+use crate::source::counts::PublishedCounts;
+use crate::source::csv::{CsvRecords, Row};
+use crate::source::document::Documents;
+use crate::source::format::Format;
+use crate::source::json::{LineDecoder, Record, RecordParser, Sink};
+use crate::source::mapping::Mapping;
+use crate::source::reader::{RawRecord, ReadPlan, RecordReader};
+use crate::source::rejects::Rejects;
+use crate::source::schema::LogSchema;
+use crate::source::value::{RawValue, Reject};
+use crate::source::window::Piece;
+use crate::source::{LogFile, Place};
+
+/// Bytes of one piece of a splittable file: small enough that the last pieces of a scan end together, large enough that
+/// opening one costs nothing beside reading it.
+const PIECE: u64 = 16 << 20;
+
+/// Scans text logs of any format.
+#[derive(Clone)]
+pub struct LogScan {
+    table_schema: TableSchema,
+    schema: Arc<LogSchema>,
+    /// By the index that a [`LogFile`] carries.
+    mappings: Arc<[Mapping]>,
+    rejects: Arc<Rejects>,
+    projection: SplitProjection,
+    batch_size: usize,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl LogScan {
+    /// The plan that reads columns `projection` of the table from `files`, on up to `partitions` threads.
+    pub fn plan(
+        schema: Arc<LogSchema>,
+        mappings: Arc<[Mapping]>,
+        rejects: Arc<Rejects>,
+        files: &[Arc<LogFile>],
+        projection: &[usize],
+        partitions: usize,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let table_schema = TableSchema::from(schema.arrow.clone());
+        let source = Self {
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            schema,
+            mappings,
+            rejects,
+            batch_size: 8192,
+            metrics: ExecutionPlanMetricsSet::new(),
+        };
+        // Files are opened by path; the store only keys the scan.
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+            .with_file_groups(pieces(files, partitions))
+            .with_projection_indices(Some(projection.to_vec()))?
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// Cuts what can be cut and deals the pieces out; threads that are done early take over pieces of others.
+fn pieces(files: &[Arc<LogFile>], partitions: usize) -> Vec<FileGroup> {
+    let mut pieces = Vec::new();
+    for file in files {
+        let size = file.input.size.unwrap_or(0);
+        let whole = PartitionedFile::new(file.input.name.clone(), size).with_extension(file.clone());
+        if file.is_splittable() && size > PIECE {
+            let starts = (0..size).step_by(PIECE as usize);
+            pieces.extend(starts.map(|start| whole.clone().with_range(start as i64, (start + PIECE).min(size) as i64)));
+        } else {
+            pieces.push(whole);
+        }
+    }
+    let mut groups = vec![Vec::new(); partitions.min(pieces.len()).max(1)];
+    let count = groups.len();
+    for (index, piece) in pieces.into_iter().enumerate() {
+        groups[index % count].push(piece);
+    }
+    groups.into_iter().map(FileGroup::new).collect()
+}
+
+impl FileSource for LogScan {
+    fn create_file_opener(
+        &self,
+        _: Arc<dyn ObjectStore>,
+        _: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let read =
+            |mapping: &Mapping| ReadPlan::new(&self.schema, &self.projection.file_indices, mapping).map(Arc::new);
+        let opener = LogOpener {
+            plans: self.mappings.iter().map(read).collect::<Result<_, _>>()?,
+            schema: self.schema.clone(),
+            rejects: self.rejects.clone(),
+            batch_size: self.batch_size,
+            metrics: self.metrics.clone(),
+            partition,
+        };
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table_schema
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_size, ..self.clone() })
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "logs"
+    }
+
+    fn fmt_extra(&self, _: DisplayFormatType, _: &mut fmt::Formatter) -> fmt::Result {
+        Ok(())
+    }
+
+    /// The pieces are cut already, by rules that DataFusion does not know.
+    fn repartitioned(
+        &self,
+        _: usize,
+        _: usize,
+        _: Option<LexOrdering>,
+        _: &FileScanConfig,
+    ) -> Result<Option<FileScanConfig>> {
+        Ok(None)
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        datafusion::physical_plan::execution_plan::apply_expression_roots(self.projection.source.iter(), f)
+    }
+}
+
+/// Opens the pieces of one partition.
+struct LogOpener {
+    plans: Vec<Arc<ReadPlan>>,
+    schema: Arc<LogSchema>,
+    rejects: Arc<Rejects>,
+    batch_size: usize,
+    metrics: ExecutionPlanMetricsSet,
+    partition: usize,
+}
+
+impl FileOpener for LogOpener {
+    fn open(&self, piece: PartitionedFile) -> Result<FileOpenFuture> {
+        let file = piece.extension::<Arc<LogFile>>().cloned();
+        let file =
+            file.ok_or_else(|| DataFusionError::Internal("a piece of a log scan carries no log file".to_owned()))?;
+        let plan = self.plans[file.mapping].clone();
+        let range = piece.range.as_ref().map(|range| (range.start as u64, range.end as u64));
+        let (records, packed) = open(&file, &plan, range)?;
+        let provenance = file.provenance(&self.schema);
+        let counts = PublishedCounts::new(self.metrics.clone(), self.partition);
+        let mut batches = Batches {
+            file,
+            records: Some(records),
+            reader: RecordReader::new(plan, provenance, self.batch_size, counts),
+            rejects: self.rejects.clone(),
+            batch_size: self.batch_size,
+            packed,
+            bytes_read: MetricBuilder::new(&self.metrics).counter("bytes_read", self.partition),
+        };
+        let stream = futures::stream::iter(std::iter::from_fn(move || batches.next_batch().transpose()));
+        Ok(Box::pin(async move { Ok(stream.boxed()) }))
+    }
+}
+
+/// The records of one piece, by the form they stand in.
+enum Records {
+    Lines { blocks: Blocks, decoder: Box<LineDecoder> },
+    Documents { documents: Documents, parser: Box<RecordParser> },
+    Csv { records: CsvRecords, slots: Vec<Option<u32>> },
+}
+
+/// Opens a piece; the counter tells how many bytes on disk a compressed one has used.
+fn open(file: &LogFile, plan: &ReadPlan, range: Option<(u64, u64)>) -> Result<(Records, Option<Arc<AtomicU64>>)> {
+    let failed =
+        |error: io::Error| DataFusionError::External(format!("could not open {}: {error}", file.input.name).into());
+    let lines = |blocks| Records::Lines { blocks, decoder: Box::new(LineDecoder::new(plan.wanted.clone())) };
+    if let (true, Some(path)) = (file.is_splittable(), file.input.plain_file()) {
+        let opened = Arc::new(File::open(path).map_err(failed)?);
+        let (start, end) = range.unwrap_or((0, u64::MAX));
+        return Ok((lines(Blocks::range(opened, start, end)), None));
+    }
+    let stream = file.input.open().map_err(failed)?;
+    let packed = stream.consumed();
+    let records = match file.input.format {
+        Format::Csv { delimiter } => {
+            let records = CsvRecords::new(stream, delimiter).map_err(failed)?;
+            let slots = plan.slots_of_header(records.header().iter().map(|column| column.name.as_str()));
+            Records::Csv { records, slots }
+        }
+        Format::JsonArray | Format::JsonObjects => Records::Documents {
+            documents: Documents::new(stream),
+            parser: Box::new(RecordParser::new(plan.wanted.clone())),
+        },
+        _ => lines(Blocks::new(stream)),
+    };
+    Ok((records, Some(packed)))
+}
+
+/// Reads one piece batch by batch.
+struct Batches {
+    file: Arc<LogFile>,
+    /// None once the piece is read to its end.
+    records: Option<Records>,
+    reader: RecordReader,
+    rejects: Arc<Rejects>,
+    batch_size: usize,
+    packed: Option<Arc<AtomicU64>>,
+    bytes_read: Count,
+}
+
+impl Batches {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        while self.reader.rows() < self.batch_size {
+            let Some(records) = &mut self.records else { break };
+            let mut sink = RecordSink { reader: &mut self.reader, rejects: &self.rejects, file: &self.file, base: 0 };
+            match records.advance(&mut sink) {
+                Ok(Some(bytes)) if self.packed.is_none() => self.bytes_read.add(bytes),
+                Ok(Some(_)) => {}
+                Ok(None) => self.records = None,
+                Err(error) if is_damage(&error) => {
+                    self.reader.counts.damaged_files += 1;
+                    self.rejects.damage(&self.file, &error);
+                    self.records = None;
+                }
+                Err(error) => {
+                    return Err(DataFusionError::External(
+                        format!("could not read {}: {error}", self.file.input.name).into(),
+                    ));
+                }
+            }
+        }
+        if let Some(packed) = &self.packed {
+            self.bytes_read.add(packed.swap(0, Ordering::Relaxed) as usize);
+        }
+        if self.reader.rows() > 0 {
+            return Ok(Some(self.reader.finish()?));
+        }
+        Ok(None)
+    }
+}
+
+impl Records {
+    /// Reads a stretch of records into the sink and returns its length in bytes; None at the end.
+    fn advance(&mut self, sink: &mut RecordSink<'_>) -> io::Result<Option<usize>> {
+        match self {
+            Records::Lines { blocks, decoder } => match blocks.next_block()? {
+                Some(Piece::Text { offset, bytes }) => {
+                    sink.base = offset;
+                    decoder.decode(bytes, sink);
+                    Ok(Some(bytes.len()))
+                }
+                Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
+                None => Ok(None),
+            },
+            Records::Documents { documents, parser } => match documents.next_object()? {
+                Some(Piece::Text { offset, bytes }) => {
+                    match parser.parse(bytes) {
+                        Ok(record) => sink.reader.push(&record, offset),
+                        Err(reject) => sink.rejected(offset, bytes, reject),
+                    }
+                    Ok(Some(bytes.len()))
+                }
+                Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
+                None => Ok(None),
+            },
+            Records::Csv { records, slots } => {
+                let duplicates = records.header().iter().filter(|column| column.shadowed).count() as u32;
+                match records.next_row()? {
+                    Some(Row::Record { offset, cells }) => {
+                        let cells = cells.iter().collect();
+                        sink.reader.push(&CsvRecord { slots, cells, duplicates }, offset);
+                        Ok(Some(0))
+                    }
+                    Some(Row::Rejected { offset, reject, detail }) => {
+                        sink.rejected(offset, detail.as_bytes(), reject);
+                        Ok(Some(0))
+                    }
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+}
+
+/// Hands records to the reader and rejects to their list.
+struct RecordSink<'a> {
+    reader: &'a mut RecordReader,
+    rejects: &'a Rejects,
+    file: &'a LogFile,
+    /// Offset in the file of the block in hand.
+    base: u64,
+}
+
+impl RecordSink<'_> {
+    fn rejected(&mut self, offset: u64, text: &[u8], why: Reject) {
+        self.reader.counts.reject(why);
+        self.rejects.add(Place { file: self.file.index, offset }, why, text);
+    }
+
+    /// A record that no parser saw; counts as no bytes, since its length is not known.
+    fn reject_at(&mut self, offset: u64, why: Reject) -> usize {
+        self.rejected(offset, b"", why);
+        0
+    }
+}
+
+impl Sink for RecordSink<'_> {
+    fn record(&mut self, record: &Record<'_>) {
+        self.reader.push(record, self.base + record.offset() as u64);
+    }
+
+    fn reject(&mut self, offset: usize, line: &[u8], why: Reject) {
+        self.rejected(self.base + offset as u64, line, why);
+    }
+}
+
+impl RawRecord for Record<'_> {
+    fn raw(&self, slot: usize) -> RawValue<'_> {
+        self.get(slot)
+    }
+
+    fn layout(&self) -> Option<usize> {
+        Record::layout(self)
+    }
+
+    fn present(&self) -> &[u32] {
+        Record::present(self)
+    }
+
+    fn duplicate_keys(&self) -> u32 {
+        Record::duplicate_keys(self)
+    }
+}
+
+/// A CSV record seen by slots: all its values are text, an empty cell is null.
+struct CsvRecord<'a> {
+    /// The slot of each column of the header.
+    slots: &'a [Option<u32>],
+    cells: Vec<Option<Cow<'a, str>>>,
+    duplicates: u32,
+}
+
+impl RawRecord for CsvRecord<'_> {
+    fn raw(&self, slot: usize) -> RawValue<'_> {
+        // the last of columns with one name wins, as with duplicate keys
+        let column = self.slots.iter().rposition(|candidate| *candidate == Some(slot as u32));
+        match column.and_then(|column| self.cells.get(column)) {
+            None => RawValue::Missing,
+            Some(None) => RawValue::Null,
+            Some(Some(text)) => RawValue::Text { bytes: text.as_bytes(), escaped: false },
+        }
+    }
+
+    fn layout(&self) -> Option<usize> {
+        None
+    }
+
+    fn present(&self) -> &[u32] {
+        &[]
+    }
+
+    fn duplicate_keys(&self) -> u32 {
+        self.duplicates
+    }
+}

@@ -1,0 +1,179 @@
+//! Counts the rows that a report uses: what is left after the asked time range and predicate.
+//!
+//! It stands directly above the filter, so that the accounting holds whatever the SQL above does with the rows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::compute::kernels::aggregate::{max, min};
+use datafusion::arrow::datatypes::{SchemaRef, TimestampNanosecondType};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, Gauge, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties};
+use futures::StreamExt;
+
+use crate::record::Column;
+
+/// Passes batches through and counts them.
+#[derive(Debug)]
+pub struct TallyExec {
+    input: Arc<dyn ExecutionPlan>,
+    scan: usize,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TallyExec {
+    /// `scan` numbers the scans of one query: a query that reads the table twice must not count it twice.
+    pub fn new(input: Arc<dyn ExecutionPlan>, scan: usize) -> Self {
+        Self { input, scan, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    pub fn scan(&self) -> usize {
+        self.scan
+    }
+}
+
+/// What the tallies of a plan counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub used: u64,
+    /// Rows whose outcome is unknown, where the query asked for it.
+    pub outcome_unknown: u64,
+    /// Nanoseconds since 1970.
+    pub first: Option<i64>,
+    pub last: Option<i64>,
+}
+
+impl Tally {
+    /// Adds what one operator counted.
+    pub fn collect(&mut self, metrics: &MetricsSet) {
+        for metric in metrics.iter() {
+            let value = metric.value().as_usize();
+            match metric.value().name() {
+                "used" => self.used += value as u64,
+                "outcome_unknown" => self.outcome_unknown += value as u64,
+                // 0 is a gauge that was never set
+                "first" if value > 0 => self.include(value as i64),
+                "last" if value > 0 => self.include(value as i64),
+                _ => {}
+            }
+        }
+    }
+
+    /// Widens first and last to an instant.
+    pub fn include(&mut self, nanoseconds: i64) {
+        self.first = Some(self.first.map_or(nanoseconds, |first| first.min(nanoseconds)));
+        self.last = Some(self.last.map_or(nanoseconds, |last| last.max(nanoseconds)));
+    }
+}
+
+/// The counters of one partition.
+struct Counters {
+    used: Count,
+    outcome_unknown: Count,
+    first: Gauge,
+    last: Gauge,
+    timestamp: Option<usize>,
+    failed: Option<usize>,
+}
+
+impl Counters {
+    fn new(metrics: &ExecutionPlanMetricsSet, schema: &SchemaRef, partition: usize) -> Self {
+        let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
+        let gauge = |name: &'static str| MetricBuilder::new(metrics).gauge(name, partition);
+        Self {
+            used: count("used"),
+            outcome_unknown: count("outcome_unknown"),
+            first: gauge("first"),
+            last: gauge("last"),
+            timestamp: schema.index_of(Column::Timestamp.name()).ok(),
+            failed: schema.index_of(Column::Failed.name()).ok(),
+        }
+    }
+
+    fn count(&self, batch: &RecordBatch) {
+        self.used.add(batch.num_rows());
+        if let Some(failed) = self.failed {
+            self.outcome_unknown.add(batch.column(failed).null_count());
+        }
+        if let Some(timestamp) = self.timestamp {
+            let times = batch.column(timestamp).as_primitive::<TimestampNanosecondType>();
+            if let (Some(low), Some(high)) = (min(times), max(times)) {
+                // Epochs before 1970 do not fit a gauge; no log of a served model is that old.
+                let (low, high) = (low.max(1) as usize, high.max(1) as usize);
+                if self.first.value() == 0 || low < self.first.value() {
+                    self.first.set(low);
+                }
+                self.last.set_max(high);
+            }
+        }
+    }
+}
+
+impl DisplayAs for TallyExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TallyExec")
+    }
+}
+
+impl ExecutionPlan for TallyExec {
+    fn name(&self) -> &str {
+        "TallyExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self::new(children.swap_remove(0), self.scan)))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let stream = self.input.execute(partition, context)?;
+        let schema = stream.schema();
+        let counters = Counters::new(&self.metrics, &schema, partition);
+        let counted = stream.inspect(move |batch| {
+            if let Ok(batch) = batch {
+                counters.count(batch);
+            }
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
