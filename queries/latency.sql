@@ -25,7 +25,7 @@
   {"name": "decode", "column": "decode_time_ms"},
   {"name": "postprocess", "column": "postprocess_ms"},
   {"name": "network", "column": "network_ms"},
-  {"name": "other", "column": "total_latency_ms - coalesce(" ~ known | join(", 0) - coalesce(") ~ ", 0)"},
+  {"name": "other", "column": "round(total_latency_ms - coalesce(" ~ known | join(", 0) - coalesce(") ~ ", 0), 6) + 0.0"},
   {"name": "total", "column": "total_latency_ms"},
 ] %}
 {% set measures = all_stages if stages else metrics %}

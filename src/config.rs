@@ -197,7 +197,7 @@ fn maps(mut table: Table, canonical_columns: &[&str]) -> Result<Vec<Map>, Mistak
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Unit;
+    use crate::record::unit::Unit;
 
     const KNOWN: &[&str] = &["ttft_ms", "timestamp", "input_tokens"];
 

@@ -2,6 +2,7 @@
 
 pub mod accounting;
 pub mod functions;
+pub mod mistake;
 pub mod progress;
 pub mod session;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use datafusion::common::ScalarValue;
+use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{DataFrame, SessionContext};
@@ -31,8 +33,20 @@ pub struct Answer {
     pub plan: Arc<dyn ExecutionPlan>,
 }
 
-/// Plans a read-only statement. Errors name what the SQL got wrong.
+/// Plans a read-only statement; what is wrong with its SQL comes as a [`SqlMistake`](mistake::SqlMistake).
 pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Result<DataFrame> {
+    try_plan(context, statement).await.map_err(in_words)
+}
+
+/// An error of the engine as the user's mistake where it is one.
+pub fn in_words(error: DataFusionError) -> anyhow::Error {
+    match mistake::sql_mistake(&error) {
+        Some(mistake) => mistake.into(),
+        None => error.into(),
+    }
+}
+
+async fn try_plan(context: &SessionContext, statement: &Statement) -> Result<DataFrame, DataFusionError> {
     let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let frame = context.sql_with_options(&statement.sql, read_only).await?;
     // A surplus value would be ignored in silence, a missing one is DataFusion's error.
@@ -43,12 +57,12 @@ pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Re
         .filter(|(name, _)| named.contains(&format!("${name}")))
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    if values.is_empty() { Ok(frame) } else { Ok(frame.with_param_values(values)?) }
+    if values.is_empty() { Ok(frame) } else { frame.with_param_values(values) }
 }
 
 /// Runs a planned statement to its last row.
 pub async fn run(context: &SessionContext, frame: DataFrame, total_bytes: u64, quiet: bool) -> anyhow::Result<Answer> {
-    let plan = frame.create_physical_plan().await?;
+    let plan = frame.create_physical_plan().await.map_err(in_words)?;
     let mut stream = execute_stream(plan.clone(), context.task_ctx())?;
     let mut rows = Rows::new(stream.schema());
     let mut progress = Progress::new(plan.clone(), total_bytes, quiet);

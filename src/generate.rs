@@ -104,11 +104,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::request::Generation;
 use file::LogFile;
 use history::History;
 use line::{AppLine, EngineLine, GatewayLine};
 use request::Request;
+
+use crate::request::Generation;
 use rhythm::Rhythm;
 
 /// The files that were written.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use infer_stats::cli::Cli;
+use infer_stats::engine::mistake::SqlMistake;
 use infer_stats::record::Column;
 use infer_stats::request::{Mistake, Place, Task};
 use infer_stats::run::run;
@@ -14,7 +15,8 @@ fn main() -> ExitCode {
         Ok(ending) => ExitCode::from(ending.exit_code()),
         Err(error) => {
             eprintln!("infer-stats: {error:#}");
-            ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
+            let wrong_usage = error.is::<Mistake>() || error.is::<SqlMistake>();
+            ExitCode::from(if wrong_usage { 2 } else { 1 })
         }
     }
 }

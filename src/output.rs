@@ -3,10 +3,10 @@
 //! A format knows the report and nothing of where it came from; a destination knows bytes and nothing of
 //! reports. How one value reads is decided once for all formats: `cell` for machines, `legible` for people.
 
-pub mod accounting;
+mod accounting;
 mod cell;
 mod csv;
-pub mod destination;
+mod destination;
 mod json;
 mod jsonl;
 mod legible;
@@ -24,7 +24,7 @@ pub use crate::request::Format;
 
 pub use accounting::accounting_line;
 pub use destination::{Destination, DestinationError, Unfinished};
-pub use legible::note as note_line;
+pub use legible::note_line;
 
 /// How a table may look where it is read; the other formats look the same everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -143,7 +143,7 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     let until = request.time.until.map(|until| time().lt(lit(instant(Some(until)))));
     let table = DFSchema::try_from(logs.schema.arrow.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
-        let expression = context.parse_sql_expr(sql, &table);
+        let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
         expression.with_context(|| format!("--where '{sql}' is no condition on the columns of a record"))
     });
     let parts = [since, until, typed.transpose()?];
@@ -165,7 +165,7 @@ fn latency_values(latency: &Latency) -> Vec<(String, ParameterValue)> {
 /// Prints the report, and on stderr what stands beside it.
 fn show(report: &mut Report, request: &Request, destination: Destination) -> anyhow::Result<Ending> {
     let terminal = destination.is_terminal();
-    let width = terminal.then(|| terminal_size::terminal_size().map(|(width, _)| width.0)).flatten();
+    let width = destination.terminal_width();
     let color = match request.output.color {
         Color::Always => true,
         Color::Never => false,

@@ -13,8 +13,8 @@
 //! each percentile and panics when almost every row is a group of its own; `avg` and `sum` of floats change in the
 //! last digits with the number of threads.
 //!
-//! All aggregates share one shape. [`accumulator`] turns a [`accumulator::GroupStates`] into what DataFusion calls,
-//! [`state`] is how a state travels between threads and to disk, [`samples`] and [`fixed_sum`] are the two states.
+//! All aggregates share one shape: `accumulator.rs` turns a `GroupStates` into what DataFusion calls, `state.rs` is how
+//! a state travels between threads and to disk, `samples.rs` and `fixed_sum.rs` are the two states.
 
 mod accumulator;
 mod argument;

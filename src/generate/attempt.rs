@@ -66,7 +66,7 @@ impl Attempt {
         let whole_prefill_us = prefill_us(request, draws);
         let output_tokens = match fault {
             None => request.output_tokens,
-            Some(Fault::DecodeFault) => 1 + draws.below(Purpose::FailedPart, request.output_tokens),
+            Some(Fault::BrokenAnswer) => 1 + draws.below(Purpose::FailedPart, request.output_tokens),
             Some(Fault::QueueTimeout | Fault::PrefillOutOfMemory) => 0,
         };
         let begun = output_tokens > 0;
@@ -161,7 +161,7 @@ mod tests {
             let reached = [attempt.prefill_us, attempt.decode_us, attempt.postprocess_us].map(|stage| stage.is_some());
             let expected = match attempt.fault {
                 None => [true, true, true],
-                Some(Fault::DecodeFault) => [true, true, false],
+                Some(Fault::BrokenAnswer) => [true, true, false],
                 Some(Fault::PrefillOutOfMemory) => [true, false, false],
                 Some(Fault::QueueTimeout) => [false, false, false],
             };

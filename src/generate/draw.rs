@@ -88,7 +88,7 @@ impl Draws {
     }
 
     /// One of the choices, each as often as its weight says.
-    pub fn pick<'a, T>(self, purpose: Purpose, choices: &'a [T], weight: impl Fn(&T) -> u32) -> &'a T {
+    pub fn pick<T>(self, purpose: Purpose, choices: &[T], weight: impl Fn(&T) -> u32) -> &T {
         let total = choices.iter().map(|choice| u64::from(weight(choice))).sum();
         let mut left = self.below(purpose, total);
         let (last, others) = choices.split_last().expect("the tables of choices are not empty");

@@ -19,7 +19,7 @@ pub enum Fault {
     /// No memory for a long input.
     PrefillOutOfMemory,
     /// The answer breaks off.
-    DecodeFault,
+    BrokenAnswer,
 }
 
 /// The longest wait in the engine's queue, in microseconds.
@@ -74,7 +74,7 @@ impl Fault {
         let others = [
             (Some(Self::QueueTimeout), timeout),
             (Some(Self::PrefillOutOfMemory), out_of_memory),
-            (Some(Self::DecodeFault), 90),
+            (Some(Self::BrokenAnswer), 90),
         ];
         with_none(others)
     }
@@ -88,7 +88,7 @@ impl Fault {
         match self {
             Fault::PrefillOutOfMemory => 1,
             Fault::QueueTimeout => 2,
-            Fault::DecodeFault => 3,
+            Fault::BrokenAnswer => 3,
         }
     }
 
@@ -96,7 +96,7 @@ impl Fault {
         match self {
             Fault::QueueTimeout => "queue",
             Fault::PrefillOutOfMemory => "prefill",
-            Fault::DecodeFault => "decode",
+            Fault::BrokenAnswer => "decode",
         }
     }
 
@@ -104,7 +104,7 @@ impl Fault {
         match self {
             Fault::QueueTimeout => 504,
             Fault::PrefillOutOfMemory => 500,
-            Fault::DecodeFault => 502,
+            Fault::BrokenAnswer => 502,
         }
     }
 
@@ -112,7 +112,7 @@ impl Fault {
         match self {
             Fault::QueueTimeout => "upstream_timeout",
             Fault::PrefillOutOfMemory => "upstream_error",
-            Fault::DecodeFault => "upstream_closed",
+            Fault::BrokenAnswer => "upstream_closed",
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     fn short_inputs_never_run_out_of_memory_and_calm_hours_never_time_out() {
         for row in 0..20_000 {
             let fault = Fault::draw(Draws::of_request(2, row), Load::Calm, LONG_INPUT - 1);
-            assert!(matches!(fault, None | Some(Fault::DecodeFault)));
+            assert!(matches!(fault, None | Some(Fault::BrokenAnswer)));
         }
     }
 }

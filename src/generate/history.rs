@@ -66,14 +66,15 @@ impl History {
         let (mut gateway, mut engine) = (Vec::with_capacity(1), Vec::with_capacity(1));
         let mut call = Call::first(request);
         loop {
-            let (attempt, refusal) = call.outcome(request);
-            let passage = Passage::of(&call, attempt.as_ref(), refusal);
+            let outcome = call.outcome(request);
+            let passage = Passage::of(&call, &outcome);
             gateway.push(GatewayLine::new(request, &call, &passage));
-            if let Some(attempt) = &attempt {
-                engine.push(EngineLine::new(request, &call, passage.at_us + passage.auth_us as i64, attempt));
+            if let Ok(attempt) = &outcome {
+                let at_us = passage.at_us + passage.auth_us as i64;
+                engine.push(EngineLine::new(request, &call, at_us, attempt));
             }
             let end_us = passage.at_us + passage.latency_us as i64;
-            let fault = attempt.and_then(|attempt| attempt.fault);
+            let fault = outcome.ok().and_then(|attempt| attempt.fault);
             if let Some(next) = fault.and_then(|fault| call.next(request, fault, end_us)) {
                 call = next;
                 continue;
@@ -97,11 +98,10 @@ impl Call {
     }
 
     /// What the engine made of the call, unless the gateway refused it.
-    fn outcome(&self, request: &Request) -> (Option<Attempt>, Option<Refusal>) {
-        // only what the gateway has already let pass comes a second time
-        let refusal = if self.is_first() { Refusal::draw(self.draws, request.arrival.load) } else { None };
-        let attempt = refusal.is_none().then(|| Attempt::run(request, self.draws));
-        (attempt, refusal)
+    fn outcome(&self, request: &Request) -> Result<Attempt, Refusal> {
+        // what the gateway has let pass once, it lets pass again
+        let refusal = Refusal::draw(self.draws, request.arrival.load).filter(|_| self.is_first());
+        refusal.map_or_else(|| Ok(Attempt::run(request, self.draws)), Err)
     }
 
     fn is_first(&self) -> bool {
@@ -119,7 +119,7 @@ impl Call {
             let request_id = self.request_id.clone();
             return Some(Call { request_id, number: 2, previous_request_id: None, sent_at_us, draws });
         }
-        let broken_stream = request.stream && fault == Fault::DecodeFault;
+        let broken_stream = request.stream && fault == Fault::BrokenAnswer;
         (broken_stream && draws.chance(Purpose::Retry, RECONNECT_SHARE)).then(|| Call {
             request_id: second_id(request),
             number: 1,
@@ -131,19 +131,20 @@ impl Call {
 }
 
 impl Passage {
-    fn of(call: &Call, attempt: Option<&Attempt>, refusal: Option<Refusal>) -> Self {
+    fn of(call: &Call, outcome: &Result<Attempt, Refusal>) -> Self {
         let auth_us = AUTH_US.at(call.draws.unit(Purpose::Auth));
         let network_us = NETWORK_US.at(call.draws.unit(Purpose::Network));
-        let (http_status, error_code) = match (refusal, attempt.and_then(|attempt| attempt.fault)) {
-            (Some(refusal), _) => (refusal.http_status(), Some(refusal.gateway_code())),
-            (None, Some(fault)) => (fault.http_status(), Some(fault.gateway_code())),
-            (None, None) => (200, None),
+        let (http_status, error_code) = match outcome {
+            Err(refusal) => (refusal.http_status(), Some(refusal.gateway_code())),
+            Ok(Attempt { fault: Some(fault), .. }) => (fault.http_status(), Some(fault.gateway_code())),
+            Ok(Attempt { fault: None, .. }) => (200, None),
         };
+        let engine_us = outcome.as_ref().map_or(0, Attempt::total_us);
         Passage {
             at_us: call.sent_at_us + HOP_US.at(call.draws.unit(Purpose::Hop)) as i64,
             auth_us,
             network_us,
-            latency_us: auth_us + network_us + attempt.map_or(0, Attempt::total_us),
+            latency_us: auth_us + network_us + engine_us,
             http_status,
             error_code,
             host: HOSTS[call.draws.below(Purpose::Host, HOSTS.len() as u64) as usize],

@@ -135,7 +135,7 @@ impl BusinessLine {
     /// A user by number. The product of two even draws: a few users ask often, most ask seldom.
     pub fn user(&self, draws: Draws) -> u64 {
         let near = draws.below(Purpose::UserNear, self.users);
-        near * u64::from(draws.unit(Purpose::UserFar)) >> 32
+        (near * u64::from(draws.unit(Purpose::UserFar))) >> 32
     }
 }
 

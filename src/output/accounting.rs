@@ -13,7 +13,7 @@ pub fn accounting_line(accounting: &Accounting, zone: &TimeZone) -> String {
     let damaged = aside(accounting.damaged_files, "damaged");
     let undated = aside(accounting.undated, "undated");
     let mut line = format!(
-        "{}{damaged}, {}, {}: {} used{undated}",
+        "{}{damaged}, {}, {}{undated}: {} used",
         counted(accounting.files, "file"),
         DecimalBytes(accounting.bytes),
         counted(accounting.records, "record"),
@@ -86,7 +86,7 @@ mod tests {
         };
         assert_eq!(
             accounting_line(&troubled, &TimeZone::get("Asia/Shanghai").unwrap()),
-            "1 file (1 damaged), 512 B, 10 records: 3 used (2 undated), 1 rejected, 2 skipped, 1 duplicate, \
+            "1 file (1 damaged), 512 B, 10 records (2 undated): 3 used, 1 rejected, 2 skipped, 1 duplicate, \
              3 filtered out; 2025-06-01T08:00:00+08:00 to 2025-06-01T08:00:00+08:00"
         );
     }

@@ -198,6 +198,7 @@ mod tests {
         let values = vec![Some(0.1 + 0.2), Some(5.0), Some(1e300), Some(f64::NAN), Some(f64::NEG_INFINITY), None];
         assert_eq!(json(Float64Array::from(values)), "0.30000000000000004 5.0 1e+300 null null null");
         assert_eq!(json(Float32Array::from(vec![0.1, f32::NAN])), "0.1 null");
+        assert!(matches!(Cell::at(&Float64Array::from(vec![f64::INFINITY]), 0), Cell::Null));
     }
 
     #[test]

@@ -259,6 +259,7 @@ mod tests {
         let mut destination = open(&path);
         destination.write_all(b"half").unwrap();
         assert_eq!(entries(folder.path()).len(), 1);
+        let _held_by_the_handler_of_ctrl_c = destination.unfinished();
         drop(destination);
         assert!(entries(folder.path()).is_empty());
     }

@@ -101,6 +101,11 @@ pub fn note(note: &Note) -> String {
     }
 }
 
+/// A note as a line of its own, in a table or on standard error.
+pub fn note_line(about: &Note) -> String {
+    format!("note: {}", note(about))
+}
+
 /// RFC 3339 in the zone; `Z` in UTC.
 pub fn time(time: Timestamp, zone: &TimeZone) -> String {
     if *zone == TimeZone::UTC { cell::printer(time).timestamp_to_string(&time) } else { cell::with_offset(time, zone) }

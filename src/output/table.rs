@@ -73,7 +73,7 @@ pub fn write<W: Write>(report: &mut Report, style: Style, out: &mut W) -> anyhow
         writeln!(out, "{}", line.trim_end())?;
     }
     for note in &report.notes {
-        writeln!(out, "note: {}", legible::note(note))?;
+        writeln!(out, "{}", legible::note_line(note))?;
     }
     if hidden > 0 {
         writeln!(

@@ -43,7 +43,9 @@ impl<'a> Question<'a> {
 
 /// Puts an answer, its accounting and its notes together.
 pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Request) -> anyhow::Result<Report> {
-    let counted = Counted::of(answer.plan.as_ref());
+    let mut counted = Counted::of(answer.plan.as_ref());
+    counted.counts.zone_assumed +=
+        logs.parquets.iter().filter_map(|log| log.span).map(|span| span.zone_assumed).sum::<u64>();
     let mut rows = answer.rows;
     let source = accounting(&counted, logs, request);
     let mut notes: Vec<Note> = request

@@ -45,8 +45,8 @@ pub struct ColumnPlan {
     pub errors: Vec<Origin>,
     /// Columns that some row of this scan may lack and that other columns can supply.
     pub derived: Vec<Column>,
-    /// Whether records without a timestamp are counted here, since the footers do not tell.
-    pub counts_undated: bool,
+    /// Whether times that are missing or name no zone are counted here, since the footers do not tell.
+    pub counts_times: bool,
     pub zone: TimeZone,
 }
 
@@ -89,7 +89,7 @@ impl Columns<'_> {
             Meaning::Canonical(Column::Failed) => Arc::new(self.failed()?),
             Meaning::Canonical(Column::Timestamp) => {
                 let times = self.column(Column::Timestamp)?;
-                if self.plan.counts_undated {
+                if self.plan.counts_times {
                     self.counts.undated += times.null_count() as u64;
                 }
                 times
@@ -163,10 +163,14 @@ impl Columns<'_> {
             return Ok(array.clone());
         }
         let origins = self.plan.origins.get(&column).map_or(&[][..], Vec::as_slice);
+        let assumed = self.counts.zone_assumed;
         let counts = &mut *self.counts;
         let array = coalesced(self.batch, origins, column.kind(), &self.plan.zone, |unit, array, zone| {
             convert(array, column.kind(), unit, zone, Some(column), counts)
         })?;
+        if column == Column::Timestamp && !self.plan.counts_times {
+            self.counts.zone_assumed = assumed;
+        }
         self.known.insert(column, array.clone());
         Ok(array)
     }

@@ -1,13 +1,18 @@
-//! NDJSON at the speed of memory: lines in, the raw values of the wanted key paths out, every accepted line validated.
+//! NDJSON, fast: lines in, the raw values of the wanted key paths out, every accepted line
+//! validated.
 //!
-//! A log repeats the same few sequences of keys. So a line is read in two steps that keep the processor busy instead of waiting:
+//! A log repeats the same few sequences of keys. So a line is read in two steps that keep the
+//! processor busy instead of waiting:
 //!
-//! 1. [`index`] finds the structure of some thousand bytes, 64 at a time, in vector registers ([`simd`]);
-//! 2. a [`shape`], learned from an earlier line, is laid along the index. Each field's key and value are checked where the index says they
-//!    must stand, and no field waits for the one before it.
+//! 1. `index` finds the structure of some thousand bytes, 64 at a time, in vector registers
+//!    (`simd`);
+//! 2. a `shape`, learned from earlier lines (`lesson`), is laid along the index. Each field's key
+//!    and value are checked where the index says they must stand, and no field waits for the one
+//!    before it.
 //!
-//! A line that no shape fits goes through the general parser ([`parse`]), which knows all of JSON, decides alone what is valid, and is
-//! what shapes are learned from. So the answer for a line is the same whichever way it took; only the time differs.
+//! A line that no shape fits goes through the general parser (`parse`), which knows all of JSON,
+//! decides alone what is valid, and is what shapes are learned from. So the answer for a line is
+//! the same whichever way it took; only the time differs.
 //!
 //! ```text
 //! block -> LineDecoder -> index -> shape fits? -> Record
@@ -16,6 +21,9 @@
 //!                         RecordParser -> Record, or Reject;  the line's shape is learned
 //! ```
 
+#[cfg(test)]
+mod agreement;
+mod array;
 mod decoder;
 mod index;
 mod keys;

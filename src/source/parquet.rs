@@ -35,6 +35,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PhysicalExpr, PlanProperties,
 };
 use futures::StreamExt;
+use jiff::tz::TimeZone;
 
 use crate::record::alias::ERROR_KEYS;
 use crate::record::{Column, Kind, derive};
@@ -58,6 +59,8 @@ pub struct ParquetLog {
 pub struct Span {
     pub first: i64,
     pub last: i64,
+    /// How many of the times name no zone.
+    pub zone_assumed: u64,
 }
 
 impl ParquetLog {
@@ -86,8 +89,11 @@ impl ParquetLog {
     fn read_span(&self, mapping: &Mapping) -> Option<Span> {
         let origins = origins(&mapping.candidates(Column::Timestamp).0, self.schema(), Column::Timestamp.kind());
         let [Origin { path, .. }] = &origins[..] else { return None };
-        let DataType::Timestamp(_, Some(_)) = self.schema().field_with_name(&path[0]).ok()?.data_type() else {
-            return None;
+        let zone_assumed = match self.schema().field_with_name(&path[0]).ok()?.data_type() {
+            DataType::Timestamp(_, Some(_)) => 0,
+            // elsewhere than in UTC the first wall clock reading need not be the first instant
+            DataType::Timestamp(_, None) if mapping.zone == TimeZone::UTC => self.rows(),
+            _ => return None,
         };
         let undated = self.nulls(&path[0])?;
         let statistics = self.statistics(&path[0])?;
@@ -101,7 +107,7 @@ impl ParquetLog {
         let first = min(low.as_primitive::<TimestampNanosecondType>())?;
         let last = max(high.as_primitive::<TimestampNanosecondType>())?;
         // a record that lacks its time may still get one by derivation
-        (undated == 0).then_some(Span { first, last })
+        (undated == 0).then_some(Span { first, last, zone_assumed })
     }
 
     fn statistics(&self, column: &str) -> Option<StatisticsConverter<'_>> {
@@ -297,7 +303,7 @@ fn column_plan(
         origins: needed.map(|column| (column, origins_of(column))).collect(),
         errors: errors.map(|key| Origin { path: vec![(*key).to_owned()], unit: None }).collect(),
         derived: class.derived.clone(),
-        counts_undated: !class.dated,
+        counts_times: !class.dated,
         zone: mapping.zone.clone(),
         schema: output,
     }
@@ -387,7 +393,11 @@ fn physical_column(output: &Output, columns: &ColumnPlan, schema: &Schema) -> Op
         Kind::Count => from.is_integer(),
         Kind::Number => from.is_numeric(),
         Kind::Duration => from.is_numeric() && origin.unit == Mapping::default_unit(Kind::Duration),
-        Kind::Time => matches!(from, DataType::Timestamp(_, Some(_))),
+        Kind::Time => match from {
+            DataType::Timestamp(_, Some(_)) => true,
+            DataType::Timestamp(_, None) => columns.zone == TimeZone::UTC,
+            _ => false,
+        },
         Kind::Flag => *from == DataType::Boolean,
         Kind::Money => false,
     };

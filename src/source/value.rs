@@ -1,7 +1,8 @@
 //! Values as a log wrote them, and why a line is no record.
 //!
-//! Every format hands its values on in this one form: borrowed bytes and their kind, nothing converted. What a value means (a count, a
-//! duration, a time) is decided later by the column it fills, so that the same text means the same in JSON and in CSV.
+//! Every format hands its values on in this one form: borrowed bytes and their kind, nothing
+//! converted. What a value means (a count, a duration, a time) is decided later by the column it
+//! fills, so that the same text means the same in JSON and in CSV.
 
 use std::fmt;
 
@@ -14,9 +15,11 @@ pub enum RawValue<'a> {
     Missing,
     Null,
     Bool(bool),
-    /// The number as written. Also one of the bare words `NaN`, `Infinity` and `-Infinity`, which some writers use and which mean missing.
+    /// The number as written. Also one of the bare words `NaN`, `Infinity` and `-Infinity`, which
+    /// some writers use and which mean missing.
     Number(&'a [u8]),
-    /// The text between the quotes, valid UTF-8; `escaped` if it still holds backslash escapes (see [`unescape`]).
+    /// The text between the quotes, valid UTF-8; `escaped` if it still holds backslash escapes (see
+    /// [`unescape`]).
     Text {
         bytes: &'a [u8],
         escaped: bool,
@@ -68,8 +71,8 @@ impl fmt::Display for Reject {
 
 /// Appends `bytes` to `into` with JSON's backslash escapes resolved.
 ///
-/// A surrogate without its partner becomes U+FFFD. `bytes` is the inside of a valid JSON string; from anything else an escape that makes no
-/// sense is taken as it stands.
+/// A surrogate without its partner becomes U+FFFD. `bytes` is the inside of a valid JSON string;
+/// from anything else an escape that makes no sense is taken as it stands.
 pub fn unescape(bytes: &[u8], into: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(backslash) = memchr(b'\\', rest) {
@@ -96,7 +99,8 @@ pub fn unescape(bytes: &[u8], into: &mut Vec<u8>) {
     into.extend_from_slice(rest);
 }
 
-/// The character of the hex digits at the front of `after_u`, of two escapes if they are a surrogate pair, and what follows.
+/// The character of the hex digits at the front of `after_u`, of two escapes if they are a
+/// surrogate pair, and what follows.
 fn unescape_unicode(after_u: &[u8]) -> (char, &[u8]) {
     let Some((unit, rest)) = hex_unit(after_u) else {
         return (char::REPLACEMENT_CHARACTER, after_u);

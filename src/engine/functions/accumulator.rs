@@ -27,6 +27,11 @@ pub trait GroupStates: Debug + Send + Sync + 'static {
     /// Adds one value, never NaN, to a group that exists.
     fn add(&mut self, group: usize, value: f64);
 
+    /// Adds many values, none of them NaN, to a group that exists.
+    fn add_all(&mut self, group: usize, values: impl Iterator<Item = f64>) {
+        values.for_each(|value| self.add(group, value));
+    }
+
     /// Merges `states[i]`, made by [`Self::state`] or [`state::lone_values`], into group `groups[i]`.
     fn merge(&mut self, states: &BinaryViewArray, groups: &[usize]) -> Result<()>;
 
@@ -108,44 +113,45 @@ impl<S: GroupStates> GroupsAccumulator for Grouped<S> {
 
 /// [`GroupStates`] without `GROUP BY`, and in windows: everything is group 0.
 #[derive(Debug)]
-pub struct Ungrouped<S>(Grouped<S>);
+pub struct Ungrouped<S>(S);
 
 impl<S: GroupStates> Ungrouped<S> {
     pub fn new(mut states: S) -> Self {
         states.resize(1);
-        Self(Grouped(states))
+        Self(states)
     }
 }
 
 impl<S: GroupStates> Accumulator for Ungrouped<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let rows = values.first().map_or(0, |column| column.len());
-        self.0.update_batch(values, &vec![0; rows], None, 1)
+        let values = numbers(values)?;
+        let known = |value: &f64| !value.is_nan();
+        if values.null_count() == 0 {
+            let values = values.values().iter().copied().filter(known);
+            self.0.add_all(0, values);
+        } else {
+            self.0.add_all(0, values.iter().flatten().filter(known));
+        }
+        Ok(())
     }
 
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let rows = states.first().map_or(0, |column| column.len());
-        self.0.merge_batch(states, &vec![0; rows], 1)
+    fn merge_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let states = states(columns)?;
+        self.0.merge(&states, &vec![0; states.len()])
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let state = self.0.0.state(EmitTo::All)?;
-        self.0.0.resize(1);
+        let state = self.0.state(EmitTo::All)?;
+        self.0.resize(1);
         Ok(vec![ScalarValue::try_from_array(&state, 0)?])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&self.0.0.answer()?, 0)
+        ScalarValue::try_from_array(&self.0.answer()?, 0)
     }
 
     fn size(&self) -> usize {
-        self.0.size()
-    }
-}
-
-impl<S: Debug> Debug for Grouped<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        size_of::<Self>() + self.0.size()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use datafusion::arrow::array::{Array, AsArray, ListArray, RecordBatch};
+use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Field, Float64Type, Schema};
 use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::logical_expr::function::AccumulatorArgs;
@@ -18,18 +18,27 @@ pub fn measured(function: &str, argument: &DataType) -> Result<DataType> {
 
 /// The type a list of constants is converted to. `Null` is a placeholder that has no value yet.
 pub fn constants(function: &str, argument: &DataType, item: DataType) -> Result<DataType> {
-    let list = list_of(item);
+    let fits = |given: &DataType| match item {
+        // 1.5 would be cut to 1 in silence.
+        DataType::Int64 => given.is_integer() || given.is_null(),
+        _ => given.is_numeric() || given.is_null(),
+    };
+    let list = list_of(item.clone());
     match argument {
         DataType::Null => Ok(list),
-        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _)
-            if field.data_type().is_numeric() || field.data_type().is_null() =>
+        DataType::List(given) | DataType::LargeList(given) | DataType::FixedSizeList(given, _)
+            if fits(given.data_type()) =>
         {
             Ok(list)
         }
         // One shared list for all rows, as `Percentiles` makes it.
         DataType::Dictionary(_, values) if values.as_ref() == &list => Ok(argument.clone()),
         other => {
-            plan_err!("{function} takes a list of numbers second, such as [0.5, 0.95], not {other}")
+            let example = match item {
+                DataType::Int64 => "whole numbers second, such as [1024, 2048]",
+                _ => "numbers second, such as [0.5, 0.95]",
+            };
+            plan_err!("{function} takes a list of {example}, not {other}")
         }
     }
 }
@@ -56,12 +65,15 @@ pub fn fractions(function: &str, args: &AccumulatorArgs) -> Result<Vec<f64>> {
     let ScalarValue::List(list) = &list else {
         return plan_err!("{function}: the percentiles must be a list of numbers, not {list}");
     };
-    let known = (!list.is_null(0)).then(|| list.value(0));
-    let numbers = known.as_ref().and_then(|items| items.as_primitive_opt::<Float64Type>());
-    match numbers {
-        Some(numbers) if numbers.null_count() == 0 => Ok(numbers.values().to_vec()),
-        _ => plan_err!("{function}: the percentiles must be numbers, and one of them is null"),
-    }
+    items::<Float64Type>(list)
+        .ok_or_else(|| plan_datafusion_err!("{function}: the percentiles must be numbers, and one of them is null"))
+}
+
+/// The items of a constant list; `None` if the list or one of them is null.
+pub fn items<T: ArrowPrimitiveType>(list: &ListArray) -> Option<Vec<T::Native>> {
+    let items = (!list.is_null(0)).then(|| list.value(0))?;
+    let numbers = items.as_primitive_opt::<T>()?;
+    (numbers.null_count() == 0).then(|| numbers.values().to_vec())
 }
 
 /// `DISTINCT` would need another state; a percentile of distinct values is hardly ever meant.

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, Int64Array};
+use datafusion::arrow::array::{AsArray, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::argument::constants;
+use super::argument::{constants, items};
 
 /// The scalar function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -77,12 +77,8 @@ impl Edges {
         let ColumnarValue::Scalar(ScalarValue::List(list)) = argument else {
             return plan_err!("{function}: the edges must be a constant list, such as [1024, 2048]");
         };
-        let known = (!list.is_null(0)).then(|| list.value(0));
-        let edges = match known.as_ref().and_then(|items| items.as_primitive_opt::<Int64Type>()) {
-            Some(edges) if edges.null_count() == 0 => edges.values().to_vec(),
-            _ => {
-                return plan_err!("{function}: the edges must be whole numbers, and one of them is null");
-            }
+        let Some(edges) = items::<Int64Type>(list) else {
+            return plan_err!("{function}: the edges must be whole numbers, and one of them is null");
         };
         if edges.first().is_some_and(|&first| first <= 0) || !edges.is_sorted_by(|a, b| a < b) {
             return plan_err!("{function}: the edges must be above 0 and ascending, and {edges:?} are not");

@@ -152,6 +152,10 @@ impl GroupStates for PercentileStates {
         self.samples.add(group, value);
     }
 
+    fn add_all(&mut self, group: usize, values: impl Iterator<Item = f64>) {
+        self.samples.add_all(group, values);
+    }
+
     fn merge(&mut self, states: &BinaryViewArray, groups: &[usize]) -> Result<()> {
         self.samples.merge(states, groups)
     }

@@ -46,6 +46,17 @@ impl Samples {
         values.push(value);
     }
 
+    pub fn add_all(&mut self, group: usize, new: impl Iterator<Item = f64>) {
+        let values = &mut self.own[group];
+        let count = new.size_hint().1.unwrap_or(0);
+        if values.len() + count > values.capacity() {
+            self.heap += make_room(values, count);
+        }
+        let before = heap_bytes(values);
+        values.extend(new);
+        self.heap += heap_bytes(values) - before;
+    }
+
     /// Merges states made by [`Self::state`], or lone values.
     pub fn merge(&mut self, states: &BinaryViewArray, groups: &[usize]) -> Result<()> {
         let worth_keeping = worth_keeping(states);

@@ -1,10 +1,10 @@
 //! A state on its way from one stage of a query to the next, or to disk: one BinaryView column, a row per group.
 //!
 //! Why BinaryView and not a list of floats: between the stages rows are shuffled by the hash of their group, taken,
-//! sliced and coalesced. A view array moves 16 bytes a row in all of that and shares the bytes behind it, so the
-//! hundred million values of a large group are never copied; and the lone value of a group of one row (8 bytes) sits in the
-//! view itself. What a slice does not use of a shared buffer is not written when it spills: DataFusion compacts view
-//! arrays before it writes them.
+//! sliced and coalesced. A list copies its values each time. A view array moves 16 bytes a row and shares the bytes
+//! behind it; they are copied only where most of what is shared belongs to others. The lone value of a group of one
+//! row (8 bytes) sits in the view itself. A spilled batch does not take along what only other batches use: DataFusion
+//! compacts view arrays before it writes them.
 //!
 //! Numbers are in the machine's byte order, as all Arrow buffers are.
 

@@ -81,6 +81,17 @@ async fn one_state_gives_all_percentiles() {
 }
 
 #[tokio::test]
+async fn a_constant_list_is_shared_by_all_rows() {
+    let ctx = with_values(vec![Some(1.0)]);
+    let frame = ctx.sql("SELECT percentiles(x, [0.5, 0.95]) FROM t").await;
+
+    let plan = frame.unwrap().into_optimized_plan().unwrap();
+
+    let plan = format!("{plan:?}");
+    assert!(plan.contains("Dictionary(Int8, List"), "{plan}");
+}
+
+#[tokio::test]
 async fn nulls_and_nan_are_no_values_and_infinity_is_one() {
     let ctx = with_values(vec![Some(f64::NAN), Some(1.0), None, Some(f64::INFINITY), Some(3.0)]);
 
@@ -247,6 +258,7 @@ async fn wrong_arguments_are_explained() {
         ("exact_sum(DISTINCT x), count(DISTINCT i)", "exact_sum does not take DISTINCT"),
         ("median(DISTINCT x), count(DISTINCT i)", "median does not take DISTINCT"),
         ("bucket(x, [1])", "bucket takes a whole number first, not Float64"),
+        ("bucket(i, [1.5])", "bucket takes a list of whole numbers second, such as [1024, 2048], not List(Float64)"),
         ("bucket(i, [i])", "bucket: the edges must be a constant list"),
         ("bucket(i, [2, 1])", "bucket: the edges must be above 0 and ascending, and [2, 1] are not"),
         ("bucket(i, [0, 1])", "bucket: the edges must be above 0"),

@@ -45,7 +45,8 @@ impl Keys {
         self.names.push((hash, key));
     }
 
-    /// Forgets the keys from `first` on, which are those of one object. Returns how many of them repeat another.
+    /// Forgets the keys from `first` on, which are those of one object. Returns how many of them
+    /// repeat another.
     pub fn close_object(&mut self, text: &[u8], first: usize) -> u32 {
         let keys = &mut self.names[first..];
         keys.sort_unstable_by_key(|&(hash, _)| hash);

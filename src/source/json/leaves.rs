@@ -1,4 +1,5 @@
-//! Every value of a record with its path: what `inspect` shows of a log that nobody has described yet.
+//! Every value of a record with its path: what `inspect` shows of a log that nobody has described
+//! yet.
 
 use std::borrow::Cow;
 
@@ -7,11 +8,13 @@ use super::parse::{Visitor, parse_object};
 use super::record::{Span, raw_value};
 use crate::source::value::{RawValue, Reject};
 
-/// Calls `leaf` with each value of one JSON text that is not an object with keys, and the keys that lead to it; arrays are not looked into.
-/// A key that is repeated comes each time. Returns how many were repetitions.
+/// Calls `leaf` with each value of one JSON text that is not an object with keys, and the keys that
+/// lead to it; arrays are not looked into. A key that is repeated comes each time. Returns how many
+/// were repetitions.
 ///
 /// # Errors
-/// The reason why the text is not one valid object; leaves before the fault have been handed out by then.
+/// The reason why the text is not one valid object; leaves before the fault have been handed out by
+/// then.
 pub fn visit<'t>(text: &'t [u8], leaf: &mut dyn FnMut(&[Cow<'t, str>], RawValue<'t>)) -> Result<u32, Reject> {
     let mut leaves = Leaves { text, path: Vec::new(), arrays: 0, leaf };
     parse_object(text, &mut leaves, &mut Keys::default())

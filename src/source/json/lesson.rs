@@ -1,97 +1,227 @@
-//! Learning a shape from a line that the general parser has accepted.
+//! Learning a shape from a line that the general parser has accepted, and more about it from every
+//! further line.
 
 use memchr::memchr;
 
 use super::index::Index;
-use super::record::{Layout, Record};
+use super::record::{Layout, Record, Span};
 use super::shape::{Kind, Line, Shape, Step};
 
-/// The shape of a valid line, or None if it has something that shapes cannot express: a key of hundreds of bytes, or keys that repeat
-/// inside an array.
-pub(super) fn learn(text: &[u8], index: &Index, line: Line, record: &Record<'_>) -> Option<Shape> {
-    let mut lesson = Lesson { text, index, entry: line.entry, from: line.start, objects: Vec::new() };
-    let values = Values::new(line.start, record);
-    let mut steps = Vec::new();
-    let mut key_quotes = 0;
-    let mut has_arrays = false;
-    while let Some(segment) = lesson.next_segment() {
-        let place = values.place(segment.value);
-        let kind = match segment.structural {
-            b'[' => {
-                has_arrays = true;
-                let has_nested = lesson.skip_array();
-                if has_nested && record.duplicate_keys() > 0 {
-                    return None;
-                }
-                Kind::Array { depth: u8::try_from(lesson.objects.len()).ok()? }
-            }
-            b'{' => {
-                lesson.objects.push(place);
-                Kind::Bare
-            }
-            _ if segment.value == segment.at => Kind::Bare,
-            _ => Kind::Scalar,
-        };
-        let closes = match segment.structural {
-            b'}' => lesson.objects.pop()?,
-            _ => Layout::ABSENT,
-        };
-        key_quotes += index.quotes_before(segment.learned_end) - index.quotes_before(segment.start);
-        let learned = &text[segment.start..segment.learned_end];
-        steps.push(Step::new(learned, segment.structural, kind, place, closes)?);
+/// What has been learned about lines with the same keys.
+pub(super) struct Lesson {
+    parts: Vec<Part>,
+    /// The steps at which each wanted object and array starts and ends.
+    nested: Vec<(u32, u32)>,
+    has_arrays: bool,
+    /// The wanted values by step.
+    layout: Layout,
+    duplicate_keys: u32,
+}
+
+/// What has been learned about one entry of the index and the bytes before it.
+struct Part {
+    /// Key and colon, or blanks.
+    key: Box<[u8]>,
+    blanks: Box<[u8]>,
+    kind: Kind,
+    value: Usual,
+    /// The entry's byte; for an array the one that ends it.
+    structural: u8,
+}
+
+/// What a value has been so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Usual {
+    Number,
+    String,
+    /// Several kinds, a word, or no value at all.
+    Other,
+}
+
+impl Usual {
+    fn of(value: &[u8]) -> Usual {
+        match value.first() {
+            Some(b'"') => Usual::String,
+            Some(b'-' | b'0'..=b'9') => Usual::Number,
+            _ => Usual::Other,
+        }
     }
-    let entries = (!has_arrays).then_some(steps.len());
-    Some(Shape::new(steps, entries, key_quotes, values.layout, record.duplicate_keys()))
+}
+
+impl Lesson {
+    /// Looks at a valid line. None if it has something that shapes cannot express: keys that repeat
+    /// inside an array.
+    pub fn new(text: &[u8], index: &Index, line: Line, record: &Record<'_>) -> Option<Lesson> {
+        let mut segments = Segments { text, index, entry: line.entry, from: line.start };
+        let mut lesson = Lesson {
+            parts: Vec::new(),
+            nested: Vec::new(),
+            has_arrays: false,
+            layout: record.layout.clone(),
+            duplicate_keys: record.duplicate_keys(),
+        };
+        // The steps at which the objects that are open started.
+        let mut objects = Vec::new();
+        while lesson.parts.last().is_none_or(|part| part.structural != b'\n') {
+            let segment = segments.next_segment()?;
+            let step = lesson.parts.len() as u32;
+            let mut structural = segment.structural;
+            let kind = match structural {
+                b'[' => {
+                    let has_nested = segments.skip_array()?;
+                    if has_nested && record.duplicate_keys() > 0 {
+                        return None;
+                    }
+                    structural = b']';
+                    lesson.has_arrays = true;
+                    lesson.nested.push((step, step));
+                    Kind::Array { depth: u8::try_from(objects.len()).ok()? }
+                }
+                b'{' => {
+                    objects.push(step);
+                    Kind::Bare
+                }
+                _ if segment.value == segment.at => Kind::Bare,
+                _ => Kind::Scalar,
+            };
+            if structural == b'}' {
+                lesson.nested.push((objects.pop()?, step));
+            }
+            for &slot in record.present() {
+                let span = record.spans[record.layout.places[slot as usize] as usize];
+                if line.start + span.start as usize == segment.value {
+                    lesson.layout.places[slot as usize] = step;
+                }
+            }
+            lesson.parts.push(Part {
+                key: text[segment.start..segment.key_end].into(),
+                blanks: text[segment.key_end..segment.value].into(),
+                kind,
+                value: Usual::of(&text[segment.value..segment.at]),
+                structural,
+            });
+        }
+        lesson.nested.retain(|(first, _)| lesson.layout.places.contains(first));
+        Some(lesson)
+    }
+
+    /// Takes in what another lesson found about the same keys. None if its keys are others, else
+    /// whether there was anything new.
+    pub fn merge(&mut self, other: &Lesson) -> Option<bool> {
+        let alike = |(part, other): (&Part, &Part)| {
+            let same = part.key == other.key && part.kind == other.kind && part.structural == other.structural;
+            same && (part.kind == Kind::Scalar || part.blanks == other.blanks)
+        };
+        if self.parts.len() != other.parts.len() || !self.parts.iter().zip(&other.parts).all(alike) {
+            return None;
+        }
+        let mut is_new = false;
+        for (part, other) in self.parts.iter_mut().zip(&other.parts) {
+            if part.value != Usual::Other && (part.value != other.value || part.blanks != other.blanks) {
+                part.value = Usual::Other;
+                is_new = true;
+            }
+        }
+        Some(is_new)
+    }
+
+    /// Learns that some numbers need not be numbers, from a line of this shape. Returns whether
+    /// there were any.
+    pub fn broaden(&mut self, text: &[u8], spans: &[Span]) -> bool {
+        let mut is_new = false;
+        for (part, span) in self.parts.iter_mut().zip(spans) {
+            if part.value == Usual::Number && Usual::of(span.of(text)) != Usual::Number {
+                part.value = Usual::Other;
+                is_new = true;
+            }
+        }
+        is_new
+    }
+
+    /// The shape of such lines. None if a key is too long to be worth it.
+    pub fn shape(&self) -> Option<Shape> {
+        let mut shape = Shape {
+            steps: Vec::with_capacity(self.parts.len()),
+            numbers: Vec::new(),
+            others: Vec::new(),
+            nested: self.nested.clone(),
+            quotes: 0,
+            has_arrays: self.has_arrays,
+            layout: self.layout.clone(),
+            duplicate_keys: self.duplicate_keys,
+        };
+        // What the entry before leaves to this step: its own byte, and the closing quote of a
+        // string before that.
+        let mut learned = Vec::new();
+        let mut back = 0;
+        for (part, number) in self.parts.iter().zip(0..) {
+            learned.extend_from_slice(&part.key);
+            if part.kind != Kind::Scalar || part.value != Usual::Other {
+                learned.extend_from_slice(&part.blanks);
+            }
+            let value = learned.len();
+            let is_string = part.kind == Kind::Scalar && part.value == Usual::String;
+            learned.extend_from_slice(if is_string { b"\"" } else { b"" });
+            match part.value {
+                _ if part.kind != Kind::Scalar => {}
+                Usual::Number => shape.numbers.push(number),
+                Usual::Other => shape.others.push(number),
+                Usual::String => shape.quotes += 2,
+            }
+            shape.quotes += if part.key.contains(&b'"') { 2 } else { 0 };
+            shape.steps.push(Step::new(&learned, back, value, part.kind)?);
+            back = u8::from(is_string);
+            learned.clear();
+            learned.extend_from_slice(if is_string { b"\"" } else { b"" });
+            learned.push(part.structural);
+        }
+        Some(shape)
+    }
 }
 
 /// A valid line on its way from entry to entry.
-struct Lesson<'a> {
+struct Segments<'a> {
     text: &'a [u8],
     index: &'a Index,
     /// The next entry, and the byte behind the last.
     entry: usize,
     from: usize,
-    /// The places of the objects that are open.
-    objects: Vec<u32>,
 }
 
 /// What stands between two entries, and the second of them.
 struct Segment {
     start: usize,
     /// Behind the colon; at the entry if there is no key.
-    learned_end: usize,
+    key_end: usize,
     /// Where a value would start.
     value: usize,
     at: usize,
     structural: u8,
 }
 
-impl Lesson<'_> {
-    /// None at the end of the line.
+impl Segments<'_> {
     fn next_segment(&mut self) -> Option<Segment> {
         let start = self.from;
         let (at, structural) = self.next_entry()?;
-        let learned_end = start + key_length(&self.text[start..at]);
-        let value = learned_end + usize::from(self.text[learned_end] == b' ');
-        Some(Segment { start, learned_end, value, at, structural })
+        let key_end = start + key_length(&self.text[start..at]);
+        let blanks = self.text[key_end..at].iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+        Some(Segment { start, key_end, value: key_end + blanks.count(), at, structural })
     }
 
     fn next_entry(&mut self) -> Option<(usize, u8)> {
         let at = *self.index.entries().get(self.entry)? as usize;
-        let structural = *self.text.get(at).filter(|&&byte| byte != b'\n')?;
         self.entry += 1;
         self.from = at + 1;
-        Some((at, structural))
+        Some((at, *self.text.get(at)?))
     }
 
-    /// Goes on behind the array whose bracket was the last entry. Returns whether it holds arrays or objects.
-    fn skip_array(&mut self) -> bool {
+    /// Goes on behind the array whose bracket was the last entry. Returns whether it holds arrays
+    /// or objects.
+    fn skip_array(&mut self) -> Option<bool> {
         let mut depth = 1;
         let mut has_nested = false;
-        while depth > 0
-            && let Some((_, structural)) = self.next_entry()
-        {
-            match structural {
+        while depth > 0 {
+            match self.next_entry()?.1 {
                 b'[' | b'{' => {
                     depth += 1;
                     has_nested = true;
@@ -100,13 +230,15 @@ impl Lesson<'_> {
                 _ => {}
             }
         }
-        has_nested
+        Some(has_nested)
     }
 }
 
 /// How much of the segment is a key with its colon; all of it if there is none.
 fn key_length(segment: &[u8]) -> usize {
-    let Some(quote) = memchr(b'"', segment) else { return segment.len() };
+    let Some(quote) = memchr(b'"', segment) else {
+        return segment.len();
+    };
     let mut end = quote + 1;
     while let Some(&byte) = segment.get(end)
         && byte != b'"'
@@ -115,29 +247,4 @@ fn key_length(segment: &[u8]) -> usize {
     }
     let behind_key = segment.get(end..).unwrap_or_default();
     memchr(b':', behind_key).map_or(segment.len(), |colon| end + colon + 1)
-}
-
-/// The wanted values of the line, by where they start.
-struct Values {
-    layout: Layout,
-    starts: Vec<(usize, u32)>,
-}
-
-impl Values {
-    fn new(line_start: usize, record: &Record<'_>) -> Values {
-        let present = record.layout.present.clone();
-        let mut places = vec![Layout::ABSENT; record.layout.places.len()];
-        let mut starts = Vec::with_capacity(present.len());
-        for (&slot, place) in present.iter().zip(Layout::ABSENT + 1..) {
-            let span = record.spans[record.layout.places[slot as usize] as usize];
-            places[slot as usize] = place;
-            starts.push((line_start + span.start as usize, place));
-        }
-        Values { layout: Layout { places, present }, starts }
-    }
-
-    /// The place of the value that starts there, if it is wanted.
-    fn place(&self, start: usize) -> u32 {
-        self.starts.iter().find(|(value, _)| *value == start).map_or(Layout::ABSENT, |&(_, place)| place)
-    }
 }

@@ -1,7 +1,7 @@
 //! The general parser: one JSON text that is an object, byte by byte, whatever its form.
 //!
-//! It is what decides if a line is valid; the shapes are only a faster way to the same answer. Records that span lines (items of an array,
-//! pretty-printed objects) come here directly.
+//! It is what decides if a line is valid; the shapes are only a faster way to the same answer.
+//! Records that span lines (items of an array, pretty-printed objects) come here directly.
 
 use super::keys::{Key, Keys};
 use super::record::Span;
@@ -11,8 +11,8 @@ use crate::source::value::Reject;
 /// Objects and arrays may stand in each other this deep, the record itself being the first level.
 pub(super) const MAX_DEPTH: u32 = 64;
 
-/// Checks the array or object that starts at `start`, which stands `depth` levels deep. Returns its end, or None if it is broken or repeats
-/// a key.
+/// Checks the array or object that starts at `start`, which stands `depth` levels deep. Returns its
+/// end, or None if it is broken or repeats a key.
 pub(super) fn nested_end(text: &[u8], start: usize, depth: u32) -> Option<usize> {
     let mut keys = Keys::default();
     let mut parser = Parser { text, at: start, depth, duplicates: 0, visitor: &mut (), keys: &mut keys };
@@ -20,7 +20,8 @@ pub(super) fn nested_end(text: &[u8], start: usize, depth: u32) -> Option<usize>
     (parser.duplicates == 0).then_some(parser.at)
 }
 
-/// Parses one JSON text that is an object, blanks and newlines around it allowed. Returns how many keys repeat an earlier one of their object.
+/// Parses one JSON text that is an object, blanks and newlines around it allowed. Returns how many
+/// keys repeat an earlier one of their object.
 pub(super) fn parse_object<V: Visitor>(text: &[u8], visitor: &mut V, keys: &mut Keys) -> Result<u32, Reject> {
     if u32::try_from(text.len()).is_err() {
         return Err(Reject::TooLong);
@@ -31,21 +32,26 @@ pub(super) fn parse_object<V: Visitor>(text: &[u8], visitor: &mut V, keys: &mut 
     if parser.peek() != Some(b'{') {
         return Err(Reject::NotAnObject);
     }
-    let cut_character = match simdutf8::compat::from_utf8(text) {
-        Ok(_) => false,
-        Err(error) if error.error_len().is_none() => true,
+    let is_utf8 = match simdutf8::compat::from_utf8(text) {
+        Ok(_) => true,
+        Err(error) if error.error_len().is_none() => {
+            // Cut off inside a character, and most likely elsewhere too.
+            parser.text = &text[..error.valid_up_to()];
+            false
+        }
         Err(_) => return Err(Reject::BadUtf8),
     };
     parser.value()?;
     parser.skip_blanks();
     match parser.peek() {
-        None => Ok(parser.duplicates),
-        Some(_) if cut_character => Err(Reject::BadUtf8),
         Some(_) => Err(Reject::Malformed),
+        None if is_utf8 => Ok(parser.duplicates),
+        None => Err(Reject::BadUtf8),
     }
 }
 
-/// What the parser tells as it goes. Values come in the order of the text; a key comes before its value.
+/// What the parser tells as it goes. Values come in the order of the text; a key comes before its
+/// value.
 pub(super) trait Visitor {
     fn key(&mut self, text: &[u8], key: Key);
     fn scalar(&mut self, value: Span);
@@ -175,7 +181,9 @@ impl<V: Visitor> Parser<'_, '_, V> {
         loop {
             self.at += plain_length(&self.text[self.at..]);
             match self.next()? {
-                b'"' => return Ok(Key { name: Span::new(start, self.at - 1), escaped }),
+                b'"' => {
+                    return Ok(Key { name: Span::new(start, self.at - 1), escaped });
+                }
                 b'\\' => {
                     escaped = true;
                     self.escape()?;
@@ -205,7 +213,8 @@ impl<V: Visitor> Parser<'_, '_, V> {
 fn plain_length(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    // The lowest high bit that is set marks the first byte below `bound`; those above it may be wrong.
+    // The lowest high bit that is set marks the first byte below `bound`; those above it may be
+    // wrong.
     let below = |word: u64, bound: u8| word.wrapping_sub(ONES * u64::from(bound)) & !word & HIGH;
     let (words, rest) = text.as_chunks::<8>();
     for (count, bytes) in words.iter().enumerate() {

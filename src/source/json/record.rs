@@ -22,18 +22,18 @@ impl Span {
     }
 }
 
-/// Which of the wanted values a record has, and where their spans stand in its list of spans.
+/// Which of the wanted values a record has, and where in its list of spans they stand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// For each slot the place of its span, or `Layout::ABSENT`.
+    /// For each slot the position of its span, or [`Layout::ABSENT`].
     pub places: Vec<u32>,
-    /// The slots that have a place.
+    /// The slots that have a span.
     pub present: Vec<u32>,
 }
 
 impl Layout {
-    /// The first place is nobody's, so that spans that nobody asked for can be written there.
-    pub const ABSENT: u32 = 0;
+    /// No list of spans is this long.
+    pub const ABSENT: u32 = u32::MAX;
 }
 
 /// The wanted values of one accepted line, not yet converted.
@@ -55,15 +55,15 @@ impl<'a> Record<'a> {
     }
 
     /// The value at the slot's path.
+    #[inline]
     pub fn get(&self, slot: usize) -> RawValue<'a> {
-        match self.layout.places.get(slot) {
-            Some(&place) if place != Layout::ABSENT => self.value(self.spans[place as usize]),
-            _ => RawValue::Missing,
-        }
+        let span = self.layout.places.get(slot).and_then(|&place| self.spans.get(place as usize));
+        span.map_or(RawValue::Missing, |span| self.value(*span))
     }
 
-    /// The number of the set of present slots: records of the same layout fill the same slots. None if the line came through the general
-    /// parser. Numbers count up from 0 as a decoder learns, and are not used twice.
+    /// The number of the set of present slots: records of the same layout fill the same slots. None
+    /// if the line came through the general parser. Numbers count up from 0 as a decoder learns,
+    /// and are not used twice.
     pub fn layout(&self) -> Option<usize> {
         self.layout_id
     }
@@ -73,11 +73,13 @@ impl<'a> Record<'a> {
         &self.layout.present
     }
 
-    /// How many keys repeat an earlier one of their object, at any level. The last of them is the one that counts.
+    /// How many keys repeat an earlier one of their object, at any level. The last of them is the
+    /// one that counts.
     pub fn duplicate_keys(&self) -> u32 {
         self.duplicate_keys
     }
 
+    #[inline]
     fn value(&self, span: Span) -> RawValue<'a> {
         let escapes_possible =
             || self.index.is_none_or(|index| index.may_hold_escapes(span.start as usize, span.end as usize));
@@ -85,17 +87,19 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The value that `text`, which is valid JSON, says. `escapes_possible` may know without looking that there is no backslash in it.
+/// The value that `text`, which is valid JSON, says. `escapes_possible` may know without looking
+/// that there is no backslash in it.
+#[inline]
 pub(super) fn raw_value(text: &[u8], escapes_possible: impl FnOnce() -> bool) -> RawValue<'_> {
     match text {
-        [b'"', bytes @ .., b'"'] => {
+        [b'"', bytes @ .., _] => {
             let escaped = escapes_possible() && memchr(b'\\', bytes).is_some();
             RawValue::Text { bytes, escaped }
         }
         [b'{' | b'[', ..] => RawValue::Nested(text),
-        b"null" => RawValue::Null,
-        b"true" => RawValue::Bool(true),
-        b"false" => RawValue::Bool(false),
+        [b'n', ..] => RawValue::Null,
+        [b't', ..] => RawValue::Bool(true),
+        [b'f', ..] => RawValue::Bool(false),
         _ => RawValue::Number(text),
     }
 }

@@ -1,5 +1,7 @@
 //! The shapes a decoder knows, the frequent ones first, and when to learn more.
 
+use super::lesson::Lesson;
+use super::record::Span;
 use super::shape::Shape;
 
 /// More are not worth trying one after the other.
@@ -23,6 +25,8 @@ pub(super) struct Repertoire {
 
 pub(super) struct Known {
     pub shape: Shape,
+    /// What the shape is made from.
+    lesson: Lesson,
     pub id: usize,
     score: u32,
 }
@@ -30,6 +34,15 @@ pub(super) struct Known {
 impl Repertoire {
     pub fn shapes(&self) -> &[Known] {
         &self.known
+    }
+
+    /// Lets the shape at the position learn from a line that fitted but had unusual values.
+    #[cold]
+    pub fn broaden(&mut self, position: usize, text: &[u8], spans: &[Span]) {
+        let known = &mut self.known[position];
+        if known.lesson.broaden(text, spans) {
+            known.remake();
+        }
     }
 
     /// Notes that the shape at the position has fitted.
@@ -50,16 +63,43 @@ impl Repertoire {
         due
     }
 
-    /// Takes in a shape, if need be for the one that fitted least. The shape's id is one that no other has had.
-    pub fn learn(&mut self, shape: Shape) {
-        if self.known.len() == ROOM
-            && let Some(gone) = self.known.pop()
-        {
-            let wasted = gone.score < WORTHWHILE;
-            self.last_pause = if wasted { (2 * self.last_pause + 1).min(LONGEST_PAUSE) } else { 0 };
-            self.pause = self.last_pause;
+    /// Lets a shape that has the keys of the lesson learn from it. Returns whether there is one.
+    pub fn merge(&mut self, lesson: &Lesson) -> bool {
+        for known in &mut self.known {
+            if let Some(is_new) = known.lesson.merge(lesson) {
+                if is_new {
+                    known.remake();
+                }
+                return true;
+            }
         }
-        self.known.push(Known { shape, id: self.learned, score: 0 });
+        false
+    }
+
+    /// Takes in the shape of a lesson, if need be for the one that fitted least.
+    pub fn learn(&mut self, lesson: Lesson, shape: Shape) {
+        self.known.push(Known { shape, lesson, id: self.learned, score: 0 });
         self.learned += 1;
+        if self.known.len() > ROOM {
+            let gone = self.known.swap_remove(ROOM - 1);
+            if gone.score < WORTHWHILE {
+                return self.rest();
+            }
+        }
+        self.last_pause = 0;
+    }
+
+    /// Puts off the next lesson, each time for longer, since the last was of no use.
+    pub fn rest(&mut self) {
+        self.last_pause = (2 * self.last_pause + 1).min(LONGEST_PAUSE);
+        self.pause = self.last_pause;
+    }
+}
+
+impl Known {
+    fn remake(&mut self) {
+        if let Some(shape) = self.lesson.shape() {
+            self.shape = shape;
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The grammar of numbers and bare words, shared by the general parser and the shapes.
 
+use super::simd::{Lanes, WINDOW, window};
 use crate::source::value::Reject;
 
 /// The bare words of JSON, and those that many writers put where a number has no value.
@@ -51,6 +52,58 @@ fn digits(text: &[u8], start: usize) -> Result<usize, Reject> {
         0 => Err(Reject::Malformed),
         count => Ok(start + count),
     }
+}
+
+/// Checks the string, number or word from `start` to `end`, which is the place of a structural byte
+/// outside strings. Returns how many quotes it adds to its line, or None if it is none. A string is
+/// only seen to begin and to end with a quote.
+#[inline(always)]
+pub(super) fn scalar_quotes<L: Lanes>(lanes: L, text: &[u8], start: usize, end: usize) -> Option<u32> {
+    let window = window(text, start)?;
+    if window[0] == b'"' {
+        return is_string(text.get(start..end)?).then_some(2);
+    }
+    let length = end.wrapping_sub(start);
+    if number_faults(lanes, window, length as u32) == 0 || is_usual_word(window, length as u32) {
+        return Some(0);
+    }
+    is_scalar(text.get(start..end)?).then_some(0)
+}
+
+#[cold]
+#[inline(never)]
+fn is_scalar(text: &[u8]) -> bool {
+    scalar_length(text) == Ok(text.len())
+}
+
+/// Whether the bytes up to a structural byte outside strings begin and end with a quote. One quote
+/// cannot be both, since what is behind it would be inside the string.
+#[inline(always)]
+pub(super) fn is_string(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&b'"') && bytes.last() == Some(&b'"')
+}
+
+/// Zero if the first bytes are a number without sign and exponent, up to a byte that is no digit.
+/// With no branch for what kind of number it is. Other values are not sure.
+#[inline(always)]
+pub(super) fn number_faults<L: Lanes>(lanes: L, window: &[u8; WINDOW], length: u32) -> u32 {
+    let (non_digits, stops) = lanes.non_digits_and_stops(window);
+    let too_long = length / WINDOW as u32;
+    let inside = non_digits & !u32::MAX.wrapping_shl(length);
+    let second_non_digit = inside & inside.wrapping_sub(1);
+    // The first byte is no digit either if there is none.
+    let ends = (non_digits | non_digits.wrapping_shr(length.wrapping_sub(1))) & 1;
+    let leading_zero = u32::from(window[0] == b'0') << 1 & !non_digits;
+    too_long | inside & !stops | second_non_digit | ends | leading_zero
+}
+
+/// Whether the first bytes are one of the words of JSON, with no branch for the one it is.
+#[inline(always)]
+pub(super) fn is_usual_word(window: &[u8; WINDOW], length: u32) -> bool {
+    let [a, b, c, d, last, ..] = *window;
+    let four = u32::from_le_bytes([a, b, c, d]);
+    let is = |word: &[u8; 4]| four == u32::from_le_bytes(*word);
+    ((length == 4) & (is(b"true") | is(b"null"))) | ((length == 5) & is(b"fals") & (last == b'e'))
 }
 
 #[cfg(test)]

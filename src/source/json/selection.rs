@@ -46,7 +46,8 @@ struct Selection {
     open: Vec<Open>,
     /// The wanted node of the value that comes next.
     next: Option<NodeId>,
-    /// The wanted nodes whose key has been seen, so that a repeated key takes back what the earlier one gave.
+    /// The wanted nodes whose key has been seen, so that a repeated key takes back what the earlier
+    /// one gave.
     seen: Vec<bool>,
     seen_nodes: Vec<NodeId>,
 }
@@ -62,7 +63,7 @@ impl Selection {
     fn new(wanted: Arc<Wanted>) -> Selection {
         Selection {
             layout: Layout { places: vec![Layout::ABSENT; wanted.slots()], present: Vec::new() },
-            spans: vec![Span::default()],
+            spans: Vec::new(),
             open: Vec::new(),
             next: None,
             seen: vec![false; wanted.nodes()],
@@ -78,7 +79,7 @@ impl Selection {
         for node in self.seen_nodes.drain(..) {
             self.seen[node.index()] = false;
         }
-        self.spans.truncate(1);
+        self.spans.clear();
         self.open.clear();
         self.next = Some(NodeId::ROOT);
     }
@@ -94,7 +95,9 @@ impl Selection {
 
 impl Visitor for Selection {
     fn key(&mut self, text: &[u8], key: Key) {
-        let Some(object) = self.open.last().and_then(|open| open.keys) else { return };
+        let Some(object) = self.open.last().and_then(|open| open.keys) else {
+            return;
+        };
         let name = key.name.of(text);
         self.next = if key.escaped { self.wanted.child_escaped(object, name) } else { self.wanted.child(object, name) };
         let Some(node) = self.next else { return };
@@ -131,5 +134,24 @@ fn take_back(wanted: &Wanted, layout: &mut Layout, node: NodeId) {
     }
     for child in wanted.children(node) {
         take_back(wanted, layout, child);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::value::RawValue;
+
+    #[test]
+    fn a_record_may_span_lines() {
+        let paths = vec![vec!["a".to_string()], vec!["u".to_string(), "x".to_string()]];
+        let mut parser = RecordParser::new(Arc::new(Wanted::new(paths)));
+        let record = parser.parse(b" {\n\t\"u\": {\"x\" : [\n1]},\r\n \"a\" : -0.5e3 }\n").expect("valid");
+        assert_eq!(record.get(0), RawValue::Number(b"-0.5e3"));
+        assert_eq!(record.get(1), RawValue::Nested(b"[\n1]"));
+        assert_eq!(record.get(2), RawValue::Missing);
+        assert_eq!(record.layout(), None);
+        assert_eq!(parser.parse(b"{\"a\":1}").expect("valid").present(), [0]);
+        assert_eq!(parser.parse(b" [1]").err(), Some(Reject::NotAnObject));
     }
 }

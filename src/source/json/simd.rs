@@ -1,8 +1,10 @@
-//! The few vector operations that the index and the shapes are built on, and the choice of instructions.
+//! The few vector operations that the index and the shapes are built on, and the choice of
+//! instructions.
 //!
-//! All `unsafe` of the JSON reader is here, and all of it rests on one fact: a value of [`Avx2`] exists only if the processor has the
-//! instructions. Code that is to run on them takes `lanes: impl Lanes`, is `#[inline(always)]`, and is started through
-//! [`Instructions::run`], so that the compiler builds the whole of it once per instruction set.
+//! All `unsafe` of the JSON reader is here, and all of it rests on one fact: a value of [`Avx2`]
+//! exists only if the processor has the instructions. Code that is to run on them takes `lanes:
+//! impl Lanes`, is `#[inline(always)]`, and is started through [`Instructions::run`], so that the
+//! compiler builds the whole of it once per instruction set.
 
 /// Bytes per step of the index: one bit of a `u64` each.
 pub(super) const WORD: usize = 64;
@@ -14,30 +16,37 @@ pub(super) const WINDOW: usize = 32;
 pub(super) struct Masks {
     pub quotes: u64,
     pub backslashes: u64,
-    /// `{ } [ ] ,` and newline. `*` and form feed are set too, since telling them apart costs an instruction and no valid line holds them
-    /// outside strings.
+    /// `{ } [ ] ,` and newline. `*` and form feed are set too, since telling them apart costs an
+    /// instruction and no valid line holds them outside strings.
     pub structure: u64,
     /// Bytes below 0x20, newlines included.
     pub control: u64,
-    /// Whether any byte is 0x80 or above.
-    pub non_ascii: bool,
+    /// Not zero if any byte is 0x80 or above.
+    pub non_ascii: u64,
 }
 
 /// Vector operations, by whatever instructions do them.
 pub(super) trait Lanes: Copy {
     fn masks(self, bytes: &[u8; WORD]) -> Masks;
-    /// Each bit is the parity of the bits up to and including it: turns quotes into "between quotes".
+    /// Each bit is the parity of the bits up to and including it: turns quotes into "between
+    /// quotes".
     fn prefix_xor(self, bits: u64) -> u64;
     /// A bit for each byte in which the windows agree.
     fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32;
-    /// A bit for each decimal digit, and a bit for each full stop.
-    fn digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
+    /// A bit for each byte that is no decimal digit, and a bit for each full stop.
+    fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
+
+    /// Starts work that is built for these instructions, as a function of its own.
+    fn run<T: Task>(self, task: T) -> T::Output;
 }
 
 /// Work that is built once per instruction set.
 pub(super) trait Task {
-    /// Must be `#[inline(always)]`, as must all hot code below it, else it is built without the instructions.
-    fn run<L: Lanes>(self, lanes: L);
+    type Output;
+
+    /// Must be `#[inline(always)]`, as must all hot code below it, else it is built without the
+    /// instructions.
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
 /// The instructions this processor has.
@@ -57,13 +66,19 @@ impl Instructions {
         Instructions::Portable
     }
 
-    pub fn run<T: Task>(self, task: T) {
+    pub fn run<T: Task>(self, task: T) -> T::Output {
         match self {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2(avx2) => avx2.run(task),
             Instructions::Portable => task.run(Portable),
         }
     }
+}
+
+/// The window from `from` on, if the text is long enough.
+#[inline(always)]
+pub(super) fn window(text: &[u8], from: usize) -> Option<&[u8; WINDOW]> {
+    text.get(from..from + WINDOW)?.first_chunk()
 }
 
 /// Plain Rust, for every other processor.
@@ -80,7 +95,7 @@ impl Lanes for Portable {
             backslashes: mask(|byte| byte == b'\\'),
             structure: mask(|byte| matches!(byte | 0x20, b'{' | b'}' | b',' | b'*')),
             control: mask(|byte| byte < 0x20),
-            non_ascii: !bytes.is_ascii(),
+            non_ascii: u64::from(!bytes.is_ascii()),
         }
     }
 
@@ -95,11 +110,13 @@ impl Lanes for Portable {
         (0..WINDOW).fold(0, |mask, bit| mask | u32::from(left[bit] == right[bit]) << bit)
     }
 
-    fn digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
-        let mask = |is: fn(u8) -> bool| {
-            window.iter().enumerate().fold(0, |mask, (bit, &byte)| mask | u32::from(is(byte)) << bit)
-        };
-        (mask(|byte| byte.is_ascii_digit()), mask(|byte| byte == b'.'))
+    fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
+        let mask = |is: fn(u8) -> bool| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(is(window[bit])) << bit);
+        (mask(|byte| !byte.is_ascii_digit()), mask(|byte| byte == b'.'))
+    }
+
+    fn run<T: Task>(self, task: T) -> T::Output {
+        task.run(self)
     }
 }
 
@@ -112,8 +129,8 @@ mod x86 {
 
     use super::{Lanes, Masks, Task, WINDOW, WORD};
 
-    /// Proof that the processor has AVX2, carry-less multiplication and the bit manipulation instructions: [`Avx2::detect`] is the only way
-    /// to get one.
+    /// Proof that the processor has AVX2, carry-less multiplication and the bit manipulation
+    /// instructions: [`Avx2::detect`] is the only way to get one.
     #[derive(Clone, Copy)]
     pub(in super::super) struct Avx2(());
 
@@ -126,16 +143,13 @@ mod x86 {
                 && is_x86_feature_detected!("popcnt");
             present.then_some(Avx2(()))
         }
-
-        pub fn run<T: Task>(self, task: T) {
-            // SAFETY: `self` proves that the processor has the instructions.
-            unsafe { run(self, task) }
-        }
     }
 
+    /// Never inlined, so that each task has the registers for itself.
+    #[inline(never)]
     #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,popcnt")]
-    fn run<T: Task>(avx2: Avx2, task: T) {
-        task.run(avx2);
+    fn run<T: Task>(avx2: Avx2, task: T) -> T::Output {
+        task.run(avx2)
     }
 
     impl Lanes for Avx2 {
@@ -158,9 +172,15 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
+        fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
             // SAFETY: `self` proves that the processor has the instructions.
-            unsafe { digits_and_stops(window) }
+            unsafe { non_digits_and_stops(window) }
+        }
+
+        #[inline(always)]
+        fn run<T: Task>(self, task: T) -> T::Output {
+            // SAFETY: `self` proves that the processor has the instructions.
+            unsafe { run(self, task) }
         }
     }
 
@@ -185,7 +205,8 @@ mod x86 {
         let wide = |low, high| u64::from(bits(low)) | u64::from(bits(high)) << 32;
 
         let equal = |byte| wide(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte));
-        // By its low half a byte picks the only structural byte it can be; with 0x20 set, `[` and `{` are one, and newline has an image.
+        // By its low half a byte picks the only structural byte it can be; with 0x20 set, `[` and
+        // `{` are one, and newline has an image.
         let candidates = _mm256_broadcastsi128_si256(_mm_setr_epi8(
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'*' as i8, b'{' as i8, b',' as i8, b'}' as i8, 0, 0,
         ));
@@ -199,7 +220,7 @@ mod x86 {
             backslashes: equal(_mm256_set1_epi8(b'\\' as i8)),
             structure: wide(structural(low), structural(high)),
             control: wide(control(low), control(high)),
-            non_ascii: bits(_mm256_or_si256(low, high)) != 0,
+            non_ascii: u64::from(bits(_mm256_or_si256(low, high))),
         }
     }
 
@@ -219,12 +240,13 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
+    fn non_digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
         let bytes = load(window);
-        let above_zero = _mm256_sub_epi8(bytes, _mm256_set1_epi8(b'0' as i8));
-        let digits = _mm256_cmpeq_epi8(_mm256_min_epu8(above_zero, _mm256_set1_epi8(9)), above_zero);
+        // Moved so that the digits are the ten lowest of the signed bytes.
+        let moved = _mm256_add_epi8(bytes, _mm256_set1_epi8(i8::MIN.wrapping_sub(b'0' as i8)));
+        let non_digits = _mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9));
         let stops = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'.' as i8));
-        (bits(digits), bits(stops))
+        (bits(non_digits), bits(stops))
     }
 }
 
@@ -244,10 +266,10 @@ mod tests {
             prop_assert_eq!(fast.backslashes, plain.backslashes);
             prop_assert_eq!(fast.structure, plain.structure);
             prop_assert_eq!(fast.control, plain.control);
-            prop_assert_eq!(fast.non_ascii, plain.non_ascii);
+            prop_assert_eq!(fast.non_ascii != 0, plain.non_ascii != 0);
             prop_assert_eq!(avx2.prefix_xor(bits), Portable.prefix_xor(bits));
             prop_assert_eq!(avx2.equal(&left, &right), Portable.equal(&left, &right));
-            prop_assert_eq!(avx2.digits_and_stops(&left), Portable.digits_and_stops(&left));
+            prop_assert_eq!(avx2.non_digits_and_stops(&left), Portable.non_digits_and_stops(&left));
         }
     }
 
@@ -262,7 +284,7 @@ mod tests {
             assert_eq!(masks.backslashes, bit(byte == b'\\'));
             assert_eq!(masks.structure, bit(b"{}[],\n*\x0c".contains(&byte)));
             assert_eq!(masks.control, bit(byte < 0x20));
-            assert_eq!(masks.non_ascii, byte >= 0x80);
+            assert_eq!(masks.non_ascii != 0, byte >= 0x80);
         }
     }
 }

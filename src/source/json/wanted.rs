@@ -30,7 +30,8 @@ impl NodeId {
 }
 
 impl Wanted {
-    /// Each path is the keys from the outermost object inwards, without escapes. Paths are to differ: of equal ones the last is filled.
+    /// Each path is the keys from the outermost object inwards, without escapes. Paths are to
+    /// differ: of equal ones the last is filled.
     pub fn new(paths: Vec<Vec<String>>) -> Wanted {
         let mut wanted = Wanted { slots: paths.len(), nodes: vec![Node::default()] };
         for (slot, path) in paths.into_iter().enumerate() {
