@@ -62,12 +62,11 @@ static PLAUSIBLE: LazyLock<(i64, i64)> = LazyLock::new(|| {
 
 /// The bands of the four units do not touch for any year from 2001 to 2100.
 fn unit_by_size(text: &[u8]) -> Result<Unit, Unfit> {
-    let whole = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if text.get(whole).is_some_and(|byte| matches!(byte, b'e' | b'E')) {
+    if memchr::memchr2(b'e', b'E', text).is_some() {
         let value = super::number::float(text).or(Err(Unfit::NotATime))?;
         return unit_of_digits(value.log10() as usize + 1);
     }
-    unit_of_digits(whole)
+    unit_of_digits(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }
 
 fn unit_of_digits(digits: usize) -> Result<Unit, Unfit> {

@@ -79,12 +79,13 @@ fn is_scalar(text: &[u8]) -> bool {
 /// Whether the bytes up to a structural byte outside strings begin and end with a quote. One quote
 /// cannot be both, since what is behind it would be inside the string.
 #[inline(always)]
-pub(super) fn is_string(bytes: &[u8]) -> bool {
+fn is_string(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'"') && bytes.last() == Some(&b'"')
 }
 
-/// Zero if the first bytes are a number without sign and exponent, up to a byte that is no digit.
-/// With no branch for what kind of number it is. Other values are not sure.
+/// Zero if the first `length` bytes are a number without sign and exponent and the next is no
+/// digit. Anything else leaves the question open. There is no branch for what kind of number it is,
+/// since the processor would often guess it wrong.
 #[inline(always)]
 pub(super) fn number_faults<L: Lanes>(lanes: L, window: &[u8; WINDOW], length: u32) -> u32 {
     let (non_digits, stops) = lanes.non_digits_and_stops(window);

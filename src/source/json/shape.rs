@@ -104,7 +104,6 @@ impl Step {
     fn head_stands<L: Lanes>(&self, lanes: L, window: &[u8; WINDOW]) -> bool {
         self.head_mask & !lanes.equal(window, &self.head) == 0
     }
-
     #[cold]
     #[inline(never)]
     fn tail_stands(&self, text: &[u8], from: usize) -> bool {
@@ -144,7 +143,8 @@ impl Shape {
                     return None;
                 }
                 if let Kind::Array { depth } = step.kind {
-                    let array = fit_array(lanes, text, index, entries.as_slice(), at as usize, depth)?;
+                    let inside = entries.as_slice();
+                    let array = fit_array(lanes, text, index, inside, at as usize, depth)?;
                     array_quotes += array.quotes;
                     at = array.at as u32;
                     entries = array.entries.iter();
