@@ -82,29 +82,25 @@ SELECT
 {% for dimension in dimensions %}
   {{ dimension.label }} AS {{ dimension.name }},
 {% endfor %}
-  measure['metric'] AS metric, requests, failed, measure['measured'] AS measured, measure['mean_ms'] AS mean_ms,
+  metric, requests, failed, measured, mean_ms,
 {% for percentile in percentiles %}
-  measure['{{ percentile.name }}_ms'] AS {{ percentile.name }}_ms,
+  percentiles[{{ loop.index }}] AS {{ percentile.name }}_ms,
 {% endfor %}
-  measure['max_ms'] AS max_ms{% if stages %}, measure['share'] AS share{% endif %}
-
+  max_ms{{ ", share" if stages }}
 FROM (
-  SELECT *, unnest(make_array(
-{% for measure in measures %}
-    named_struct(
-      'position', {{ loop.index }}, 'metric', '{{ measure.name }}', 'measured', {{ measure.name }}_measured, 'mean_ms', {{ measure.name }}_mean,
-{% for percentile in percentiles %}
-      '{{ percentile.name }}_ms', {{ measure.name }}_percentiles[{{ loop.index }}],
+  SELECT
+{% for dimension in dimensions %}
+    {{ dimension.key }},
 {% endfor %}
-      'max_ms', {{ measure.name }}_max{% if stages %}, 'share', {{ measure.name }}_share{% endif %}
-
-    ){{ "" if loop.last else "," }}
+{% for field in ["measured", "mean", "percentiles", "max"] + (["share"] if stages else []) %}
+    CASE position{% for measure in measures %} WHEN {{ loop.index }} THEN {{ measure.name }}_{{ field }}{% endfor %} END
+      AS {{ field }}{{ "_ms" if field in ["mean", "max"] }},
 {% endfor %}
-  )) AS measure
+    position, metric, requests, failed
   FROM grouped
+  CROSS JOIN (VALUES{% for measure in measures %} ({{ loop.index }}, '{{ measure.name }}'){{ "" if loop.last else "," }}{% endfor %}) AS metrics (position, metric)
 )
-WHERE measure['measured'] >= $min_count{% if stages %} AND (measure['measured'] > 0 OR measure['metric'] = 'total'){% endif %}
-
-ORDER BY {{ order }}measure['position']
+WHERE measured >= $min_count{{ " AND (measured > 0 OR metric = 'total')" if stages }}
+ORDER BY {{ order }}position
 {% endif %}
 {{ limit }}

@@ -2,7 +2,7 @@
 //!
 //! Every value is resolved while it is read, so that a mistake in it can name the line that it stands in.
 
-mod table;
+pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -38,11 +38,17 @@ pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Re
     try_plan(context, statement).await.map_err(in_words)
 }
 
-/// An error of the engine as the user's mistake where it is one.
+/// An error of the engine in the user's words: a mistake in their SQL, or too little memory.
 pub fn in_words(error: DataFusionError) -> anyhow::Error {
-    match mistake::sql_mistake(&error) {
-        Some(mistake) => mistake.into(),
-        None => error.into(),
+    if let Some(mistake) = mistake::sql_mistake(&error) {
+        return mistake.into();
+    }
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => anyhow::anyhow!(
+            "the answer does not fit in --memory, even with spilling to disk: give more, use fewer --threads, or group by less"
+        ),
+        DataFusionError::External(cause) => anyhow::anyhow!("{cause}"),
+        _ => error.into(),
     }
 }
 
@@ -63,14 +69,14 @@ async fn try_plan(context: &SessionContext, statement: &Statement) -> Result<Dat
 /// Runs a planned statement to its last row.
 pub async fn run(context: &SessionContext, frame: DataFrame, total_bytes: u64, quiet: bool) -> anyhow::Result<Answer> {
     let plan = frame.create_physical_plan().await.map_err(in_words)?;
-    let mut stream = execute_stream(plan.clone(), context.task_ctx())?;
+    let mut stream = execute_stream(plan.clone(), context.task_ctx()).map_err(in_words)?;
     let mut rows = Rows::new(stream.schema());
     let mut progress = Progress::new(plan.clone(), total_bytes, quiet);
     let mut ticks = tokio::time::interval(Duration::from_millis(100));
     loop {
         tokio::select! {
             batch = stream.next() => match batch {
-                Some(batch) => rows.push(batch?).context("could not keep the answer")?,
+                Some(batch) => rows.push(batch.map_err(in_words)?).context("could not keep the answer")?,
                 None => break,
             },
             _ = ticks.tick() => progress.tick(),

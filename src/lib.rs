@@ -17,6 +17,7 @@ pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod generate;
+pub mod inspect;
 pub mod interrupt;
 pub mod nearest;
 pub mod output;

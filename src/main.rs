@@ -6,6 +6,7 @@ use clap::Parser;
 use infer_stats::cli::Cli;
 use infer_stats::engine::mistake::SqlMistake;
 use infer_stats::record::Column;
+use infer_stats::report::mistake::ReportMistake;
 use infer_stats::request::{Mistake, Place, Task};
 use infer_stats::run::run;
 
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         Ok(ending) => ExitCode::from(ending.exit_code()),
         Err(error) => {
             eprintln!("infer-stats: {error:#}");
-            let wrong_usage = error.is::<Mistake>() || error.is::<SqlMistake>();
+            let wrong_usage = error.is::<Mistake>() || error.is::<SqlMistake>() || error.is::<ReportMistake>();
             ExitCode::from(if wrong_usage { 2 } else { 1 })
         }
     }

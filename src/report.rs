@@ -6,11 +6,14 @@ pub mod answer;
 pub mod catalog;
 pub mod dimension;
 pub mod header;
+pub mod mistake;
 pub mod parameter;
 pub mod rows;
 pub mod template;
 
 use jiff::Timestamp;
+
+use crate::request;
 
 pub use rows::Rows;
 
@@ -30,6 +33,8 @@ pub struct Report {
     /// One value for each column where a total makes sense; never among the rows.
     pub totals: Option<datafusion::arrow::array::RecordBatch>,
     pub notes: Vec<Note>,
+    /// Whether the question looked at the logs at all; one that did not cannot find nothing.
+    pub reads_logs: bool,
     /// The zone that every time in the output is written in.
     pub zone: jiff::tz::TimeZone,
 }
@@ -53,6 +58,12 @@ pub struct Note {
     pub text: String,
     /// How many rows or values it concerns, where that makes sense.
     pub count: Option<u64>,
+}
+
+impl From<&request::Note> for Note {
+    fn from(note: &request::Note) -> Self {
+        Note { code: note.code.to_owned(), text: note.text.clone(), count: None }
+    }
 }
 
 /// Where every record of the inputs went: records = rejected + skipped + duplicates + filtered + used.

@@ -5,13 +5,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::{Expr, col, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::prelude::SessionContext;
 
 use crate::cli;
 use crate::engine::{self, Statement, session};
 use crate::generate;
+use crate::inspect::{Inspection, inspect};
 use crate::interrupt;
 use crate::output::{self, Destination, Outcome, Style, accounting_line};
 use crate::record::Column;
@@ -19,9 +21,10 @@ use crate::report::Report;
 use crate::report::answer::{self, Question};
 use crate::report::catalog::Catalog;
 use crate::report::header::Header;
+use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
-use crate::request::{Ask, Color, Format, Generation, Latency, Method, Request, Task};
+use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Method, Request, Task, Word};
 use crate::source::logs::Logs;
 
 /// How a run that printed its answer ended; each has an exit code.
@@ -30,6 +33,8 @@ pub enum Ending {
     Done,
     /// `--strict`, and something was rejected or damaged.
     NotClean,
+    /// A log differs from what `--expect` says.
+    Breached,
     /// No record was used.
     NothingFound,
 }
@@ -38,6 +43,7 @@ impl Ending {
     pub fn exit_code(self) -> u8 {
         match self {
             Ending::Done => 0,
+            Ending::Breached => 3,
             Ending::NotClean => 4,
             Ending::NothingFound => 5,
         }
@@ -70,16 +76,27 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     interrupt::clean_up_on(threads.handle(), destination.unfinished(), spill.path());
 
     let logs = Logs::open(request)?;
-    let mut report = threads.block_on(ask(request, &logs, spill.path()))?;
+    let Inspection { mut report, breached } = match &request.ask {
+        Ask::Inspect { expect } if !prints_records(request) => inspect(request, &logs, expect.as_deref())?,
+        _ => Inspection { report: threads.block_on(ask(request, &logs, spill.path()))?, breached: false },
+    };
     if let Some(path) = &request.rejects {
         logs.rejects.write_all(&logs.files, path)?;
     }
-    show(&mut report, request, destination)
+    let ending = show(&mut report, request, destination)?;
+    Ok(if breached && ending != Ending::NotClean { Ending::Breached } else { ending })
+}
+
+/// Whether `inspect` prints the records as they were read, rather than what they hold.
+fn prints_records(request: &Request) -> bool {
+    request.ask == Ask::Inspect { expect: None } && request.output.format == Format::Jsonl
 }
 
 /// Runs the question's statement over the logs.
 async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Report> {
-    let context = session::session(&request.limits, spill)?;
+    // Records are printed in the order of the logs, which one thread keeps.
+    let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
+    let context = session::session(&limits, spill)?;
     session::register_logs(&context, logs.table(predicate(&context, request, logs)?)).await?;
     match &request.ask {
         Ask::Latency(latency) => ask_catalog("latency", latency_values(latency), request, logs, &context).await,
@@ -90,7 +107,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         Ask::Run { name, parameters } => {
             let catalog = Catalog::load(&request.queries)?;
             let values = parameters.iter().map(|given| {
-                let declared = catalog.find(name)?.header.parameter(&given.name)?;
+                let declared = catalog.find(name)?.parameter(&given.name)?;
                 Ok((given.name.clone(), declared.value(&given.value, &request.clock())?))
             });
             ask_catalog(name, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
@@ -102,7 +119,22 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
                 Question { name: "sql", title: "SQL", header: &header, dimensions: &[], values: &BTreeMap::new() };
             ask_statement(&question, &statement, request, logs, &context).await
         }
-        Ask::Inspect { .. } => anyhow::bail!("inspect"),
+        Ask::Inspect { .. } => {
+            let sort = request.sort.as_ref().map_or(String::new(), |sort| {
+                format!(" ORDER BY \"{}\" {}", sort.column.replace('"', "\"\""), sort.order.word())
+            });
+            let top = request.top.map_or(String::new(), |top| format!(" LIMIT {top}"));
+            let statement = Statement { sql: format!("SELECT * FROM logs{sort}{top}"), values: Vec::new() };
+            let header = Header { title: "Records".to_owned(), ..Header::default() };
+            let question = Question {
+                name: "inspect",
+                title: "Records",
+                header: &header,
+                dimensions: &[],
+                values: &BTreeMap::new(),
+            };
+            ask_statement(&question, &statement, request, logs, &context).await
+        }
     }
 }
 
@@ -144,7 +176,10 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     let table = DFSchema::try_from(logs.schema.arrow.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
-        expression.with_context(|| format!("--where '{sql}' is no condition on the columns of a record"))
+        let expression = expression.with_context(|| format!("--where '{sql}'"))?;
+        let is_condition = expression.get_type(&table)? == DataType::Boolean;
+        anyhow::ensure!(is_condition, ReportMistake::NoCondition { sql: sql.clone() });
+        anyhow::Ok(expression)
     });
     let parts = [since, until, typed.transpose()?];
     Ok(parts.into_iter().flatten().reduce(Expr::and))
@@ -185,7 +220,7 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     let source = &report.source;
     Ok(if request.strict && source.rejected + source.damaged_files > 0 {
         Ending::NotClean
-    } else if source.used == 0 {
+    } else if report.reads_logs && source.used == 0 {
         Ending::NothingFound
     } else {
         Ending::Done

@@ -15,13 +15,13 @@ use crate::request::Mistake;
 
 /// The text of a config and the name that mistakes in it are reported under.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Document<'a> {
+pub(crate) struct Document<'a> {
     pub path: &'a str,
     pub text: &'a str,
 }
 
 /// A table whose keys have not all been taken yet.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     document: Document<'a>,
     span: Range<usize>,
     entries: DeTable<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Table<'a> {
 }
 
 /// A value with its place in the file.
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     document: Document<'a>,
     key: String,
     inner: Spanned<DeValue<'a>>,
@@ -144,6 +144,26 @@ impl<'a> Value<'a> {
         match i64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number) => Ok(number),
             Err(_) => Err(self.mistake(&format!("`{}` is out of range: {integer}", self.key))),
+        }
+    }
+
+    pub fn boolean(&self) -> Result<bool, Mistake> {
+        match self.inner.get_ref() {
+            DeValue::Boolean(boolean) => Ok(*boolean),
+            _ => Err(self.wrong("true or false")),
+        }
+    }
+
+    /// A finite number, with or without a point.
+    pub fn number(&self) -> Result<f64, Mistake> {
+        let float = match self.inner.get_ref() {
+            DeValue::Float(float) => float,
+            DeValue::Integer(_) => return Ok(self.integer()? as f64),
+            _ => return Err(self.wrong("a number")),
+        };
+        match float.as_str().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(self.mistake(&format!("`{}` is out of range: {float}", self.key))),
         }
     }
 

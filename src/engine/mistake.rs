@@ -11,7 +11,11 @@ use crate::nearest::suggestion;
 pub enum SqlMistake {
     #[error("there is no column `{column}`{hint}")]
     NoColumn { column: String, hint: String },
-    #[error("only statements that read are run: a SELECT, or EXPLAIN SELECT")]
+    #[error(
+        "there is no table `{table}`: the logs are the table `logs`, and `inference_logs` has their time as `ts` too"
+    )]
+    NoTable { table: String },
+    #[error("only one statement that reads is run: a SELECT, or EXPLAIN SELECT")]
     NotReadOnly,
     #[error("the SQL is not valid: {0}")]
     Invalid(String),

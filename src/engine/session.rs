@@ -33,6 +33,9 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     if let Some(bytes) = limits.memory {
         // Fair: several operators share the budget, and the one that grew must spill, not the one that came last.
         let pool = FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+        // What a sort keeps back for merging its runs must leave room for the runs themselves.
+        let share = usize::try_from(bytes).unwrap_or(usize::MAX) / (16 * limits.threads);
+        config.options_mut().execution.sort_spill_reservation_bytes = share.min(10 << 20);
         runtime = runtime.with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED_CONSUMERS)));
     }
     let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);

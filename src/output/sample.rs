@@ -116,6 +116,7 @@ fn report(columns: Vec<ReportColumn>, rows: Rows) -> Report {
         rows,
         totals: None,
         notes: Vec::new(),
+        reads_logs: true,
         zone: TimeZone::get("Asia/Shanghai").unwrap(),
     }
 }

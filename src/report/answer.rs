@@ -48,11 +48,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         logs.parquets.iter().filter_map(|log| log.span).map(|span| span.zone_assumed).sum::<u64>();
     let mut rows = answer.rows;
     let source = accounting(&counted, logs, request);
-    let mut notes: Vec<Note> = request
-        .notes
-        .iter()
-        .map(|note| Note { code: note.code.into(), text: note.text.clone(), count: None })
-        .collect();
+    let mut notes: Vec<Note> = request.notes.iter().map(Note::from).collect();
     notes.extend(logs.notes());
     notes.extend(record_notes(&counted, &source, logs, request));
     notes.extend(few_values(question, &mut rows)?);
@@ -65,11 +61,12 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         totals: totals(&question.header.totals, &mut rows)?,
         rows,
         notes,
+        reads_logs: counted.scanned,
         zone: request.zone.rules.clone(),
     })
 }
 
-fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> Accounting {
+pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> Accounting {
     let mut source = logs.accounting();
     if !counted.scanned {
         source.records = 0;
@@ -96,7 +93,7 @@ fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> Accounting {
 }
 
 /// Notes about what happened to records and values while reading.
-fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, request: &Request) -> Vec<Note> {
+pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, request: &Request) -> Vec<Note> {
     let counts = &counted.counts;
     let mut notes = Vec::new();
     let mut note = |code: &str, count: u64, text: String| {
@@ -108,7 +105,7 @@ fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, request: &R
     let more = if source.rejected > examples.len() as u64 { ", ..." } else { "" };
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
     for (column, why, count) in &counts.unfit {
-        let text = format!("values of {} that are {} count as missing", column.name(), why.phrase());
+        let text = format!("values of {column} that are {} count as missing", why.phrase());
         note("unfit_value", *count, text);
     }
     for (column, count) in &counts.derived {
@@ -218,7 +215,7 @@ fn totals(names: &[String], rows: &mut Rows) -> anyhow::Result<Option<RecordBatc
     Ok(Some(RecordBatch::try_new(schema.clone(), schema.fields().iter().enumerate().map(column).collect())?))
 }
 
-fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {
+pub(crate) fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {
     let mut parameters: serde_json::Map<String, serde_json::Value> =
         question.values.iter().map(|(name, value)| (name.clone(), value.json())).collect();
     let instant = |time: Option<Timestamp>| {

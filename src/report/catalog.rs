@@ -5,11 +5,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use include_dir::{Dir, include_dir};
 
 use crate::nearest::suggestion;
 use crate::report::header::Header;
+use crate::report::mistake::ReportMistake;
+use crate::report::parameter::Parameter;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/queries");
 
@@ -22,6 +24,18 @@ pub struct Query {
     pub text: String,
     /// Where it came from, for people: `built in` or its path.
     pub origin: String,
+}
+
+impl Query {
+    /// The parameter of a name, or a mistake that names the nearest.
+    pub fn parameter(&self, name: &str) -> Result<&Parameter, ReportMistake> {
+        let parameters = &self.header.parameters;
+        parameters.iter().find(|parameter| parameter.name == name).ok_or_else(|| ReportMistake::NoParameter {
+            query: self.name.clone(),
+            name: name.to_owned(),
+            hint: suggestion(name, parameters.iter().map(|parameter| parameter.name.as_str())),
+        })
+    }
 }
 
 /// The queries that a run knows, by name.
@@ -70,15 +84,12 @@ impl Catalog {
         &self.queries
     }
 
-    /// The query of a name, or an error that names the nearest.
-    pub fn find(&self, name: &str) -> anyhow::Result<&Query> {
-        match self.queries.iter().find(|query| query.name == name) {
-            Some(query) => Ok(query),
-            None => bail!(
-                "there is no query `{name}`{}; `infer-stats queries` lists them",
-                suggestion(name, self.queries.iter().map(|query| query.name.as_str()))
-            ),
-        }
+    /// The query of a name, or a mistake that names the nearest.
+    pub fn find(&self, name: &str) -> Result<&Query, ReportMistake> {
+        self.queries.iter().find(|query| query.name == name).ok_or_else(|| ReportMistake::NoQuery {
+            name: name.to_owned(),
+            hint: suggestion(name, self.queries.iter().map(|query| query.name.as_str())),
+        })
     }
 }
 

@@ -11,7 +11,6 @@
 
 use anyhow::{Context, bail};
 
-use crate::nearest::suggestion;
 use crate::report::parameter::Parameter;
 
 /// What a query file says about itself.
@@ -66,15 +65,6 @@ impl Header {
             _ => {}
         }
         Ok(())
-    }
-
-    /// The parameter of a name, or an error that names the nearest.
-    pub fn parameter(&self, name: &str) -> anyhow::Result<&Parameter> {
-        let names = self.parameters.iter().map(|parameter| parameter.name.as_str());
-        match self.parameters.iter().find(|parameter| parameter.name == name) {
-            Some(parameter) => Ok(parameter),
-            None => bail!("`{}` has no parameter `{name}`{}", self.title, suggestion(name, names)),
-        }
     }
 
     /// What the header says about an output column.

@@ -2,11 +2,12 @@
 //!
 //! A command such as `latency` and `run latency --param ...` fill the same parameters, so that a report has one way in.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::bail;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 
 use crate::record::Kind;
+use crate::report::mistake::ReportMistake;
 use crate::request::{Clock, Dimension, Metric, Percentile, Word};
 
 /// A named parameter of a query file.
@@ -79,7 +80,7 @@ impl Parameter {
 
     /// The value that a text means for this parameter.
     pub fn value(&self, text: &str, clock: &Clock) -> anyhow::Result<ParameterValue> {
-        let wrong = |expected: &str| anyhow!("--param {}={text}: not {expected}", self.name);
+        let wrong = |expected| ReportMistake::WrongValue { name: self.name.clone(), text: text.to_owned(), expected };
         let list =
             || text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>();
         if text.is_empty()
@@ -94,10 +95,10 @@ impl Parameter {
             ParameterKind::Flag => match text {
                 "true" | "yes" | "1" => ParameterValue::Flag(true),
                 "false" | "no" | "0" | "" => ParameterValue::Flag(false),
-                _ => return Err(wrong("true or false")),
+                _ => return Err(wrong("true or false").into()),
             },
-            ParameterKind::Integer => ParameterValue::Integer(text.parse().with_context(|| wrong("a whole number"))?),
-            ParameterKind::Number => ParameterValue::Number(text.parse().with_context(|| wrong("a number"))?),
+            ParameterKind::Integer => ParameterValue::Integer(text.parse().or(Err(wrong("a whole number")))?),
+            ParameterKind::Number => ParameterValue::Number(text.parse().or(Err(wrong("a number")))?),
             ParameterKind::Text => ParameterValue::Text(text.to_owned()),
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
         })

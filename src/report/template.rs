@@ -26,7 +26,7 @@ impl<'a> Filled<'a> {
     pub fn new(query: &'a Query, given: Vec<(String, ParameterValue)>, request: &Request) -> anyhow::Result<Self> {
         let mut values = BTreeMap::new();
         for (name, value) in given {
-            values.insert(query.header.parameter(&name)?.name.clone(), value);
+            values.insert(query.parameter(&name)?.name.clone(), value);
         }
         for parameter in &query.header.parameters {
             if !values.contains_key(&parameter.name) {

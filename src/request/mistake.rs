@@ -91,6 +91,10 @@ pub enum Mistake {
     #[error("`{text}` is no usable amount of memory: it must be above 0 and below 8 EiB")]
     SizeOutOfRange { text: String },
 
+    // expectations
+    #[error("could not read the expectations {}: {reason}", path.display())]
+    UnreadableExpectations { path: PathBuf, reason: std::io::Error },
+
     // config
     #[error("could not read the config {}: {reason}", path.display())]
     UnreadableConfig { path: PathBuf, reason: std::io::Error },

@@ -66,8 +66,8 @@ impl ColumnPlan {
     pub fn read(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch, ArrowError> {
         let mut columns = Columns { plan: self, batch, known: HashMap::new(), counts };
         let mut arrays = Vec::with_capacity(self.outputs.len());
-        for output in &self.outputs {
-            arrays.push(columns.output(output)?);
+        for (output, field) in self.outputs.iter().zip(self.schema.fields()) {
+            arrays.push(columns.output(output, field.name())?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
@@ -83,7 +83,8 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn output(&mut self, output: &Output) -> Result<ArrayRef, ArrowError> {
+    /// The column of the output called `name`.
+    fn output(&mut self, output: &Output, name: &str) -> Result<ArrayRef, ArrowError> {
         let rows = self.batch.num_rows();
         let array = match output.meaning {
             Meaning::Canonical(Column::Failed) => Arc::new(self.failed()?),
@@ -96,9 +97,8 @@ impl Columns<'_> {
             }
             Meaning::Canonical(column) => self.column(column)?,
             Meaning::Extra(_) => {
-                let mut ignored = Counts::default();
                 coalesced(self.batch, &output.extra, output.kind, &self.plan.zone, |_, array, zone| {
-                    convert(array, output.kind, None, zone, None, &mut ignored)
+                    convert(array, output.kind, None, zone, name, self.counts)
                 })?
             }
             Meaning::Partition(_) => new_null_array(&output.kind.data_type(), rows),
@@ -166,7 +166,7 @@ impl Columns<'_> {
         let assumed = self.counts.zone_assumed;
         let counts = &mut *self.counts;
         let array = coalesced(self.batch, origins, column.kind(), &self.plan.zone, |unit, array, zone| {
-            convert(array, column.kind(), unit, zone, Some(column), counts)
+            convert(array, column.kind(), unit, zone, column.name(), counts)
         })?;
         if column == Column::Timestamp && !self.plan.counts_times {
             self.counts.zone_assumed = assumed;
@@ -300,7 +300,7 @@ fn convert(
     kind: Kind,
     unit: Option<Unit>,
     zone: &TimeZone,
-    column: Option<Column>,
+    column: &str,
     counts: &mut Counts,
 ) -> Result<ArrayRef, ArrowError> {
     let mut refused = Refused { column, counts };
@@ -321,14 +321,14 @@ fn convert(
 
 /// Where values that do not fit are counted.
 struct Refused<'a> {
-    column: Option<Column>,
+    column: &'a str,
     counts: &'a mut Counts,
 }
 
 impl Refused<'_> {
     fn count(&mut self, why: Unfit, count: usize) {
-        if let (Some(column), true) = (self.column, count > 0) {
-            self.counts.unfit(column, why, count as u64);
+        if count > 0 {
+            self.counts.unfit(self.column, why, count as u64);
         }
     }
 

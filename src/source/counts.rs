@@ -18,8 +18,8 @@ pub struct Counts {
     pub zone_assumed: u64,
     /// Records without a timestamp.
     pub undated: u64,
-    /// By column, sparse.
-    pub unfit: Vec<(Column, Unfit, u64)>,
+    /// By the name of a column, sparse.
+    pub unfit: Vec<(String, Unfit, u64)>,
     pub derived: Vec<(Column, u64)>,
 }
 
@@ -30,10 +30,10 @@ impl Counts {
     }
 
     /// `count` more values of `column` did not fit it.
-    pub fn unfit(&mut self, column: Column, why: Unfit, count: u64) {
-        match self.unfit.iter_mut().find(|(c, w, _)| (*c, *w) == (column, why)) {
+    pub fn unfit(&mut self, column: &str, why: Unfit, count: u64) {
+        match self.unfit.iter_mut().find(|(other, reason, _)| *reason == why && other == column) {
             Some((_, _, sum)) => *sum += count,
-            None => self.unfit.push((column, why, count)),
+            None => self.unfit.push((column.to_owned(), why, count)),
         }
     }
 
@@ -43,6 +43,18 @@ impl Counts {
             Some((_, sum)) => *sum += count,
             None => self.derived.push((column, count)),
         }
+    }
+
+    /// Adds the counts of another reader.
+    pub fn add(&mut self, other: &Counts) {
+        self.records += other.records;
+        self.rejected.iter_mut().zip(other.rejected).for_each(|(sum, count)| *sum += count);
+        self.damaged_files += other.damaged_files;
+        self.duplicate_keys += other.duplicate_keys;
+        self.zone_assumed += other.zone_assumed;
+        self.undated += other.undated;
+        other.unfit.iter().for_each(|(column, why, count)| self.unfit(column, *why, *count));
+        other.derived.iter().for_each(|(column, count)| self.derived(*column, *count));
     }
 
     pub fn rejected_total(&self) -> u64 {
@@ -65,7 +77,7 @@ impl Counts {
         add("zone_assumed".into(), self.zone_assumed);
         add("undated".into(), self.undated);
         for (column, why, count) in &self.unfit {
-            add(format!("unfit:{}:{}", column.name(), why.code()), *count);
+            add(format!("unfit:{}:{column}", why.code()), *count);
         }
         for (column, count) in &self.derived {
             add(format!("derived:{}", column.name()), *count);
@@ -88,9 +100,8 @@ impl Counts {
                         self.rejected[why as usize] += count;
                     }
                 }
-                (Some("unfit"), Some(name), Some(code)) => {
-                    let why = Unfit::ALL.into_iter().find(|why| why.code() == code);
-                    if let (Some(column), Some(why)) = (Column::named(name), why) {
+                (Some("unfit"), Some(code), Some(column)) => {
+                    if let Some(why) = Unfit::ALL.into_iter().find(|why| why.code() == code) {
                         self.unfit(column, why, count);
                     }
                 }

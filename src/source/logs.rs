@@ -9,7 +9,7 @@ use datafusion::logical_expr::Expr;
 use tempfile::NamedTempFile;
 
 use crate::report::{Accounting, Note};
-use crate::request::{Request, Word};
+use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
 use crate::source::format::Format;
 use crate::source::locate::{Skipped, locate};
@@ -34,6 +34,8 @@ pub struct Logs {
     pub parquets: Vec<ParquetLog>,
     pub rejects: Arc<Rejects>,
     skipped: Vec<Skipped>,
+    /// Which files of a folder or glob take the settings of a source.
+    source_notes: Vec<Note>,
     /// Parquet files without a readable footer, as sentences.
     damaged: Vec<String>,
     /// Parquet that came compressed or as a stream, unpacked for as long as the logs are read.
@@ -57,6 +59,7 @@ impl Logs {
             rejects: Arc::new(rejects),
             skipped: located.skipped,
             damaged: Vec::new(),
+            source_notes: Vec::new(),
             _unpacked: Vec::new(),
         };
         for (index, mut input) in located.inputs.into_iter().enumerate() {
@@ -69,6 +72,7 @@ impl Logs {
                 _ => logs.texts.push(file),
             }
         }
+        logs.source_notes = source_notes(request, &logs.files);
         Ok(logs)
     }
 
@@ -127,7 +131,7 @@ impl Logs {
 
     /// What a reader must know about the files.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes = Vec::new();
+        let mut notes = self.source_notes.clone();
         let mut damages = self.damaged.clone();
         damages.extend(self.rejects.damages());
         for damage in damages {
@@ -142,6 +146,19 @@ impl Logs {
         }
         notes
     }
+}
+
+/// Notes for sources that no pattern as a whole belongs to, but files that a pattern found do.
+fn source_notes(request: &Request, files: &[Arc<LogFile>]) -> Vec<Note> {
+    let named = |source: usize| request.logs.patterns.iter().any(|pattern| pattern.source == Some(source));
+    let note = |(index, source): (usize, &Source)| {
+        let names: Vec<&str> =
+            files.iter().filter(|file| file.mapping == index + 1).map(|file| file.input.name.as_str()).collect();
+        let more = if names.len() > NAMED { format!(", and {} more", names.len() - NAMED) } else { String::new() };
+        let listed = names[..names.len().min(NAMED)].join(", ") + &more;
+        (!names.is_empty() && !named(index)).then(|| Note::from(&source.applied_to(&listed)))
+    };
+    request.logs.sources.iter().enumerate().filter_map(note).collect()
 }
 
 /// The mapping for files of no source, then one for each source of the config.

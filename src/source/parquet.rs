@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray};
@@ -49,6 +49,9 @@ use crate::source::schema::{LogSchema, Meaning};
 #[derive(Debug, Clone)]
 pub struct ParquetLog {
     pub file: Arc<LogFile>,
+    /// Absolute; a temporary file where the log itself is compressed or a stream.
+    path: PathBuf,
+    size: u64,
     footer: ArrowReaderMetadata,
     /// What the footer tells about the records' times; None where it does not.
     pub span: Option<Span>,
@@ -66,8 +69,10 @@ pub struct Span {
 impl ParquetLog {
     /// Reads the footer; an error says what is wrong with the file.
     pub fn open(file: Arc<LogFile>, path: &Path, mapping: &Mapping) -> anyhow::Result<Self> {
-        let footer = ArrowReaderMetadata::load(&File::open(path)?, ArrowReaderOptions::new())?;
-        let mut log = Self { file, footer, span: None };
+        let opened = File::open(path)?;
+        let size = opened.metadata()?.len();
+        let footer = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new())?;
+        let mut log = Self { file, path: path.canonicalize()?, size, footer, span: None };
         log.span = log.read_span(mapping);
         Ok(log)
     }
@@ -230,10 +235,7 @@ fn pieces(log: &ParquetLog, groups: &[usize], partitions: usize) -> Vec<Partitio
         .map(|run| {
             let mut access = ParquetAccessPlan::new_none(all);
             run.iter().for_each(|&group| access.set(group, RowGroupAccess::Scan));
-            let path = log.file.input.plain_file().unwrap_or(Path::new(""));
-            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            PartitionedFile::new(path.to_string_lossy().trim_start_matches('/'), log.file.input.size.unwrap_or(0))
-                .with_extension(access)
+            PartitionedFile::new(log.path.to_string_lossy().trim_start_matches('/'), log.size).with_extension(access)
         })
         .collect()
 }

@@ -173,10 +173,10 @@ impl RecordReader {
         };
         let mut row =
             Row { record, fields, zone: &plan.zone, counts: &mut self.counts, counted: 0, scratch: &mut self.scratch };
-        for (output, builder) in plan.outputs.iter().zip(&mut self.builders) {
+        for ((output, builder), field) in plan.outputs.iter().zip(&mut self.builders).zip(plan.schema.fields()) {
             match *output {
                 Meaning::Canonical(column) => row.write(column, builder, plan, &self.provenance, offset),
-                Meaning::Extra(index) => row.write_extra(EXTRAS + index, builder),
+                Meaning::Extra(index) => row.write_extra(EXTRAS + index, field.name(), builder),
                 Meaning::Partition(index) => {
                     builder.text(self.provenance.partitions[index].as_deref().map(str::as_bytes))
                 }
@@ -295,7 +295,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
         }
     }
 
-    fn write_extra(&mut self, field: usize, builder: &mut Builder) {
+    fn write_extra(&mut self, field: usize, name: &str, builder: &mut Builder) {
         let (raw, _) = self.raw(field);
         let mut scratch = Vec::new();
         let text = match raw {
@@ -307,7 +307,9 @@ impl<'a, R: RawRecord> Row<'a, R> {
             RawValue::Text { bytes, .. } | RawValue::Number(bytes) | RawValue::Nested(bytes) => Some(bytes),
             RawValue::Bool(flag) => Some(if flag { b"true".as_slice() } else { b"false" }),
         };
-        builder.parse(text, self.zone);
+        if let Err(why) = builder.parse(text, self.zone) {
+            self.counts.unfit(name, why, 1);
+        }
     }
 
     /// Counts a derived value and hands the value on.
@@ -323,7 +325,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
         let bit = 1u128 << column.index();
         if self.counted & bit == 0 {
             self.counted |= bit;
-            self.counts.unfit(column, why, 1);
+            self.counts.unfit(column.name(), why, 1);
         }
     }
 
@@ -469,6 +471,24 @@ fn said(raw: RawValue<'_>) -> Said<'_> {
     }
 }
 
+/// Appends what `read` makes of a text, or null.
+fn append<T>(
+    text: Option<&[u8]>,
+    read: impl FnOnce(&[u8]) -> Result<T, Unfit>,
+    mut append: impl FnMut(Option<T>),
+) -> Result<(), Unfit> {
+    match text.map(read).transpose() {
+        Ok(value) => {
+            append(value);
+            Ok(())
+        }
+        Err(why) => {
+            append(None);
+            Err(why)
+        }
+    }
+}
+
 /// A column while it is filled.
 enum Builder {
     Text(StringViewBuilder),
@@ -533,19 +553,26 @@ impl Builder {
         }
     }
 
-    /// An extra column's value from its text; what does not fit is null.
-    fn parse(&mut self, text: Option<&[u8]>, zone: &TimeZone) {
+    /// Takes an extra column's value from its text; what does not fit is null, and the reason comes back.
+    fn parse(&mut self, text: Option<&[u8]>, zone: &TimeZone) -> Result<(), Unfit> {
+        let text = text.filter(|text| matches!(self, Builder::Text(_)) || !is_missing_word(text));
         match self {
             Builder::Text(_) => self.text(text),
-            Builder::Count(builder) => builder.append_option(text.and_then(|text| number::count(text).ok())),
-            Builder::Number(builder) => builder.append_option(text.and_then(|text| number::float(text).ok())),
+            Builder::Count(builder) => return append(text, number::count, |value| builder.append_option(value)),
+            Builder::Number(builder) => return append(text, number::float, |value| builder.append_option(value)),
             Builder::Time(builder) => {
-                let time = text.and_then(|text| timestamp::from_text(text, zone, None).ok());
-                builder.append_option(time.map(|instant| instant.nanoseconds));
+                let read = |text: &[u8]| timestamp::from_text(text, zone, None).map(|instant| instant.nanoseconds);
+                return append(text, read, |value| builder.append_option(value));
             }
-            Builder::Flag(builder) => builder.append_option(text.and_then(flag_word)),
-            Builder::Money(builder) => builder.append_option(text.and_then(|text| number::scaled(text, 12).ok())),
+            Builder::Flag(builder) => {
+                let read = |text: &[u8]| flag_word(text).ok_or(Unfit::WrongType);
+                return append(text, read, |value| builder.append_option(value));
+            }
+            Builder::Money(builder) => {
+                return append(text, |text| number::scaled(text, 12), |value| builder.append_option(value));
+            }
         }
+        Ok(())
     }
 
     fn finish(&mut self) -> ArrayRef {

@@ -81,12 +81,8 @@ impl Rejects {
     pub fn examples(&self, files: &[Arc<LogFile>]) -> Vec<String> {
         let first = self.lock().first.clone();
         let places: Vec<Place> = first.iter().map(|(place, _)| *place).collect();
-        let lines = lines(files, &places);
-        first
-            .iter()
-            .zip(lines)
-            .map(|((place, why), line)| format!("{}: {why}", position(files, *place, line)))
-            .collect()
+        let positions = positions(files, &places);
+        first.iter().zip(positions).map(|((_, why), position)| format!("{position}: {why}")).collect()
     }
 
     /// Writes every reject as one JSON object a line, in the order of the files.
@@ -117,6 +113,11 @@ impl Rejects {
         // A thread that panicked left at most one entry half done: the list is still good to show.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where records start, each as `path:line`; the places are sorted by file and offset.
+pub fn positions(files: &[Arc<LogFile>], places: &[Place]) -> Vec<String> {
+    places.iter().zip(lines(files, places)).map(|(place, line)| position(files, *place, line)).collect()
 }
 
 fn position(files: &[Arc<LogFile>], place: Place, line: Option<u64>) -> String {

@@ -335,16 +335,16 @@ impl Records {
 }
 
 /// Hands records to the reader and rejects to their list.
-struct RecordSink<'a> {
-    reader: &'a mut RecordReader,
-    rejects: &'a Rejects,
-    file: &'a LogFile,
+pub(crate) struct RecordSink<'a> {
+    pub reader: &'a mut RecordReader,
+    pub rejects: &'a Rejects,
+    pub file: &'a LogFile,
     /// Offset in the file of the block in hand.
-    base: u64,
+    pub base: u64,
 }
 
 impl RecordSink<'_> {
-    fn rejected(&mut self, offset: u64, text: &[u8], why: Reject) {
+    pub fn rejected(&mut self, offset: u64, text: &[u8], why: Reject) {
         self.reader.counts.reject(why);
         self.rejects.add(Place { file: self.file.index, offset }, why, text);
     }
@@ -385,11 +385,11 @@ impl RawRecord for Record<'_> {
 }
 
 /// A CSV record seen by slots: all its values are text, an empty cell is null.
-struct CsvRecord<'a> {
+pub(crate) struct CsvRecord<'a> {
     /// The slot of each column of the header.
-    slots: &'a [Option<u32>],
-    cells: Vec<Option<Cow<'a, str>>>,
-    duplicates: u32,
+    pub slots: &'a [Option<u32>],
+    pub cells: Vec<Option<Cow<'a, str>>>,
+    pub duplicates: u32,
 }
 
 impl RawRecord for CsvRecord<'_> {

@@ -65,6 +65,13 @@ impl Tally {
         }
     }
 
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Tally) {
+        self.used += other.used;
+        self.outcome_unknown += other.outcome_unknown;
+        other.first.into_iter().chain(other.last).for_each(|time| self.include(time));
+    }
+
     /// Widens first and last to an instant.
     pub fn include(&mut self, nanoseconds: i64) {
         self.first = Some(self.first.map_or(nanoseconds, |first| first.min(nanoseconds)));

@@ -58,7 +58,9 @@ fn run(command: &str) -> String {
 fn first_difference(old: &str, new: &str) -> String {
     let mut lines = old.lines().zip(new.lines()).enumerate();
     match lines.find(|(_, (old, new))| old != new) {
-        Some((number, (old, new))) => format!("README.md:{}: shows\n  {old}\nbut the command prints\n  {new}", number + 1),
+        Some((number, (old, new))) => {
+            format!("README.md:{}: shows\n  {old}\nbut the command prints\n  {new}", number + 1)
+        }
         None => "the README shows less or more than its commands print".to_owned(),
     }
 }

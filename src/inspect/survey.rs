@@ -1,0 +1,294 @@
+//! Everything a look through one log shows: its keys, its records, its times.
+//!
+//! Records are read as reports read them, by the same [`RecordReader`], so that what is said here about rejected records
+//! and unfit values is what a report will meet. Beside it every value is looked at under the key it stands under.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::Context;
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::compute::kernels::aggregate::{max, min};
+use datafusion::arrow::datatypes::{DataType, Field, TimestampNanosecondType};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use memchr::memchr_iter;
+
+use super::key::{Key, SEPARATOR};
+use super::keys::Keys;
+use super::kind::{Look, Type};
+use crate::record::{Column, Kind};
+use crate::source::LogFile;
+use crate::source::blocks::Blocks;
+use crate::source::counts::{Counts, PublishedCounts};
+use crate::source::csv::{CsvRecords, Row};
+use crate::source::document::Documents;
+use crate::source::format::Format;
+use crate::source::json::{LineDecoder, RecordParser, visit};
+use crate::source::logs::Logs;
+use crate::source::parquet::ParquetLog;
+use crate::source::reader::{Provenance, ReadPlan, RecordReader};
+use crate::source::scan::{CsvRecord, RecordSink};
+use crate::source::tally::Tally;
+use crate::source::window::Piece;
+
+/// Bytes that one thread reads at a time of a file that several can read.
+const STRETCH: u64 = 32 << 20;
+
+/// Rows after which the reader's columns are looked at and dropped.
+const BATCH: usize = 8192;
+
+/// What one log holds.
+#[derive(Debug)]
+pub struct Survey {
+    pub file: Arc<LogFile>,
+    /// In the order in which they first stand in the log.
+    pub keys: Vec<Key>,
+    /// Values whose keys were too many or too long to be counted.
+    pub uncounted: u64,
+    /// Rejected records included.
+    pub records: u64,
+    pub counts: Counts,
+    pub tally: Tally,
+    /// Broken before its end: what is told here is told of what came before.
+    pub damaged: bool,
+}
+
+impl Survey {
+    /// Records that are read.
+    pub fn accepted(&self) -> u64 {
+        self.records - self.counts.rejected_total()
+    }
+
+    /// Whether keys with a dot in them stand for nested ones, and text for every type.
+    pub fn is_csv(&self) -> bool {
+        matches!(self.file.input.format, Format::Csv { .. })
+    }
+
+    /// Reads a log of any format; of Parquet only the footer.
+    pub fn of(file: &Arc<LogFile>, logs: &Logs, threads: usize) -> anyhow::Result<Self> {
+        match file.input.format {
+            Format::Parquet => Ok(Self::of_footer(file, logs)),
+            _ => Self::of_records(file, logs, threads),
+        }
+    }
+
+    fn of_records(file: &Arc<LogFile>, logs: &Logs, threads: usize) -> anyhow::Result<Self> {
+        // Text cannot be unfit, and nothing here looks at it: it is not worth copying.
+        let columns =
+            Column::ALL.iter().filter(|column| column.kind() != Kind::Text && **column != Column::SourceOffset);
+        let projection: Vec<usize> = columns.map(|column| column.index()).collect();
+        let plan = Arc::new(ReadPlan::new(&logs.schema, &projection, &logs.mappings[file.mapping])?);
+        let metrics = ExecutionPlanMetricsSet::new();
+        let (mut keys, mut tally, mut damaged) = (Keys::default(), Tally::default(), false);
+        // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
+        for stretches in stretches(file).chunks(threads.max(1)) {
+            let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
+                let read = |stretch: &Option<(u64, u64)>| {
+                    let (stretch, part) = (*stretch, Part::new(file, logs, &plan, &metrics));
+                    scope.spawn(move || part.read(stretch))
+                };
+                let running: Vec<_> = stretches.iter().map(read).collect();
+                let joined = running.into_iter().map(|thread| match thread.join() {
+                    Ok(part) => part,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+                joined.collect()
+            });
+            for part in parts {
+                let part = part.with_context(|| format!("could not read {}", file.input.name))?;
+                keys.merge(part.keys);
+                damaged |= part.reader.counts.damaged_files > 0;
+                tally.add(&part.tally);
+            }
+        }
+        let mut counts = Counts::default();
+        counts.collect(&metrics.clone_inner());
+        let (keys, uncounted) = keys.finish();
+        Ok(Self { file: file.clone(), keys, uncounted, records: counts.records, counts, tally, damaged })
+    }
+
+    /// What a Parquet footer tells, which is not which values are unfit.
+    fn of_footer(file: &Arc<LogFile>, logs: &Logs) -> Self {
+        let log = logs.parquets.iter().find(|log| log.file.index == file.index);
+        let rows = log.map_or(0, ParquetLog::rows);
+        let mut keys = Vec::new();
+        if let Some(log) = log {
+            for field in log.schema().fields() {
+                declared(field, field.name(), log.nulls(field.name()).map(|nulls| rows - nulls), rows, &mut keys);
+            }
+        }
+        let mut tally = Tally { used: rows, ..Tally::default() };
+        if let Some(span) = log.and_then(|log| log.span) {
+            tally.include(span.first);
+            tally.include(span.last);
+        }
+        let counts = Counts::default();
+        Self { file: file.clone(), keys, uncounted: 0, records: rows, counts, tally, damaged: log.is_none() }
+    }
+}
+
+/// The leaves of a declared column.
+fn declared(field: &Field, name: &str, present: Option<u64>, rows: u64, keys: &mut Vec<Key>) {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => {
+            // How often a nested field is null, the footer tells of leaves only, and not apart from its parents.
+            let name_of = |inner: &Field| format!("{name}{SEPARATOR}{}", inner.name());
+            return fields.iter().for_each(|inner| declared(inner, &name_of(inner), None, rows, keys));
+        }
+        DataType::Boolean => Type::Boolean,
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Type::Time,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::Map(..) => Type::Array,
+        kind if kind.is_integer() => Type::Integer,
+        kind if kind.is_numeric() => Type::Number,
+        _ => Type::Text,
+    };
+    keys.push(Key::declared(name, keys.len() as u32, kind, present, rows));
+}
+
+/// The byte ranges that a file is read in; None is the whole file.
+fn stretches(file: &LogFile) -> Vec<Option<(u64, u64)>> {
+    let size = file.input.size.unwrap_or(0);
+    if !file.is_splittable() || size <= STRETCH {
+        return vec![None];
+    }
+    (0..size).step_by(STRETCH as usize).map(|start| Some((start, (start + STRETCH).min(size)))).collect()
+}
+
+/// One stretch of a log while it is read.
+struct Part<'a> {
+    file: &'a LogFile,
+    logs: &'a Logs,
+    plan: Arc<ReadPlan>,
+    keys: Keys,
+    reader: RecordReader,
+    tally: Tally,
+}
+
+impl<'a> Part<'a> {
+    fn new(file: &'a LogFile, logs: &'a Logs, plan: &Arc<ReadPlan>, metrics: &ExecutionPlanMetricsSet) -> Self {
+        let counts = PublishedCounts::new(metrics.clone(), 0);
+        Self {
+            file,
+            logs,
+            plan: plan.clone(),
+            keys: Keys::default(),
+            reader: RecordReader::new(plan.clone(), Provenance::default(), BATCH, counts),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Reads the stretch to its end or to where it is broken; an input that cannot be read further is damaged, whatever
+    /// the reason: what came before is still worth showing.
+    fn read(mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<Self> {
+        let read = match self.file.input.format {
+            Format::Csv { delimiter } => self.rows(delimiter),
+            Format::JsonArray | Format::JsonObjects => self.documents(),
+            _ => self.lines(stretch),
+        };
+        self.end_batch()?;
+        if let Err(error) = read {
+            let error = error.downcast::<io::Error>()?;
+            self.reader.counts.damaged_files += 1;
+            self.logs.rejects.damage(self.file, &error);
+        }
+        Ok(self)
+    }
+
+    fn lines(&mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<()> {
+        let mut blocks = match (stretch, self.file.input.plain_file()) {
+            (Some((start, end)), Some(path)) => Blocks::range(Arc::new(File::open(path)?), start, end),
+            _ => Blocks::new(self.file.input.open()?),
+        };
+        let mut decoder = LineDecoder::new(self.plan.wanted.clone());
+        while let Some(piece) = blocks.next_block()? {
+            match piece {
+                Piece::Text { offset, bytes } => {
+                    decoder.decode(bytes, &mut self.sink(offset));
+                    let mut start = 0;
+                    for end in memchr_iter(b'\n', bytes).chain([bytes.len()]) {
+                        self.keys_of(bytes.get(start..end).unwrap_or_default(), offset + start as u64);
+                        start = end + 1;
+                    }
+                }
+                Piece::Rejected { offset, reject } => self.sink(0).rejected(offset, b"", reject),
+            }
+            self.end_full_batch()?;
+        }
+        Ok(())
+    }
+
+    fn documents(&mut self) -> anyhow::Result<()> {
+        let mut documents = Documents::new(self.file.input.open()?);
+        let mut parser = RecordParser::new(self.plan.wanted.clone());
+        while let Some(piece) = documents.next_object()? {
+            match piece {
+                Piece::Text { offset, bytes } => {
+                    match parser.parse(bytes) {
+                        Ok(record) => self.reader.push(&record, offset),
+                        Err(reject) => self.sink(0).rejected(offset, bytes, reject),
+                    }
+                    self.keys_of(bytes, offset);
+                }
+                Piece::Rejected { offset, reject } => self.sink(0).rejected(offset, b"", reject),
+            }
+            self.end_full_batch()?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, delimiter: u8) -> anyhow::Result<()> {
+        let mut records = CsvRecords::new(self.file.input.open()?, delimiter)?;
+        let header = records.header().to_vec();
+        let slots = self.plan.slots_of_header(header.iter().map(|column| column.name.as_str()));
+        let duplicates = header.iter().filter(|column| column.shadowed).count() as u32;
+        while let Some(row) = records.next_row()? {
+            match row {
+                Row::Record { offset, cells } => {
+                    let cells: Vec<_> = cells.iter().collect();
+                    for (column, cell) in header.iter().zip(&cells).filter(|(column, _)| !column.shadowed) {
+                        let look = cell.as_ref().and_then(|cell| Look::at_cell(cell.as_bytes()));
+                        self.keys.take(&[&column.name], look);
+                    }
+                    self.keys.end_record(offset);
+                    self.reader.push(&CsvRecord { slots: &slots, cells, duplicates }, offset);
+                }
+                Row::Rejected { offset, reject, detail } => self.sink(0).rejected(offset, detail.as_bytes(), reject),
+            }
+            self.end_full_batch()?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the values of a JSON text; one that is no record has none.
+    fn keys_of(&mut self, text: &[u8], offset: u64) {
+        let keys = &mut self.keys;
+        match visit(text, &mut |path, value| keys.take(path, Look::at(value))) {
+            Ok(_) => keys.end_record(offset),
+            Err(_) => keys.drop_record(),
+        }
+    }
+
+    /// Where the records of a block that starts at byte `base` go.
+    fn sink(&mut self, base: u64) -> RecordSink<'_> {
+        RecordSink { reader: &mut self.reader, rejects: &self.logs.rejects, file: self.file, base }
+    }
+
+    fn end_full_batch(&mut self) -> anyhow::Result<()> {
+        if self.reader.rows() < BATCH { Ok(()) } else { self.end_batch() }
+    }
+
+    fn end_batch(&mut self) -> anyhow::Result<()> {
+        let batch = self.reader.finish()?;
+        self.tally.used += batch.num_rows() as u64;
+        if let Some(failed) = batch.column_by_name(Column::Failed.name()) {
+            self.tally.outcome_unknown += failed.null_count() as u64;
+        }
+        if let Some(times) = batch.column_by_name(Column::Timestamp.name()) {
+            let times = times.as_primitive::<TimestampNanosecondType>();
+            min(times).into_iter().chain(max(times)).for_each(|time| self.tally.include(time));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,24 @@
+//! Runs the real binary as a user would, in a private folder, and holds it to what the documentation promises.
+//!
+//! One test binary; a module is one promise.
+
+mod agreement;
+mod arbitrary;
+mod clocks;
+mod command;
+mod compress;
+mod containers;
+mod generated;
+mod help;
+mod local_time;
+mod locating;
+mod memory;
+mod numbers;
+mod outputs;
+mod reading;
+mod readme;
+mod real_data;
+mod record;
+mod settings;
+mod sql;
+mod traffic;
