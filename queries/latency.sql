@@ -89,8 +89,10 @@ SELECT
   max_ms{{ ", share" if stages }}
 FROM (
   SELECT
+-- The engine takes it that a grouping column decides all others, even across the join, and would drop `position` from the
+-- order of the rows; of an expression it does not.
 {% for dimension in dimensions %}
-    {{ dimension.key }},
+    CASE WHEN position > 0 THEN {{ dimension.key }} END AS {{ dimension.key }},
 {% endfor %}
 {% for field in ["measured", "mean", "percentiles", "max"] + (["share"] if stages else []) %}
     CASE position{% for measure in measures %} WHEN {{ loop.index }} THEN {{ measure.name }}_{{ field }}{% endfor %} END

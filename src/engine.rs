@@ -38,15 +38,18 @@ pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Re
     try_plan(context, statement).await.map_err(in_words)
 }
 
+/// A query that even spilling does not bring below the limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer does not fit, even with spilling to disk: give more memory, use fewer --threads, or group by less")]
+pub struct OutOfMemory;
+
 /// An error of the engine in the user's words: a mistake in their SQL, or too little memory.
 pub fn in_words(error: DataFusionError) -> anyhow::Error {
     if let Some(mistake) = mistake::sql_mistake(&error) {
         return mistake.into();
     }
     match error.find_root() {
-        DataFusionError::ResourcesExhausted(_) => anyhow::anyhow!(
-            "the answer does not fit in --memory, even with spilling to disk: give more, use fewer --threads, or group by less"
-        ),
+        DataFusionError::ResourcesExhausted(_) => OutOfMemory.into(),
         DataFusionError::External(cause) => anyhow::anyhow!("{cause}"),
         _ => error.into(),
     }

@@ -9,9 +9,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::prelude::SessionContext;
+use indicatif::HumanBytes;
 
 use crate::cli;
-use crate::engine::{self, Statement, session};
+use crate::engine::{self, OutOfMemory, Statement, session};
 use crate::generate;
 use crate::inspect::{Inspection, inspect};
 use crate::interrupt;
@@ -164,7 +165,9 @@ async fn ask_statement(
         eprintln!("{}", statement.sql);
     }
     let frame = engine::plan(context, statement).await?;
-    let answer = engine::run(context, frame, logs.bytes(), request.output.quiet).await?;
+    let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
+    let answer = engine::run(context, frame, logs.bytes(), request.output.quiet).await;
+    let answer = answer.map_err(|error| if error.is::<OutOfMemory>() { error.context(memory()) } else { error })?;
     answer::report(question, answer, logs, request)
 }
 

@@ -31,20 +31,28 @@ pub fn sql_mistake(error: &DataFusionError) -> Option<SqlMistake> {
             }
             other => SqlMistake::Invalid(other.to_string()),
         }),
-        DataFusionError::Plan(message)
-            if message.ends_with("not supported") || message.contains(" not supported: ") =>
-        {
+        DataFusionError::Plan(message) if message.contains(" not supported: ") => Some(SqlMistake::NotReadOnly),
+        DataFusionError::NotImplemented(message) if message.contains("single SQL statement") => {
             Some(SqlMistake::NotReadOnly)
         }
-        DataFusionError::Plan(message) | DataFusionError::NotImplemented(message) => {
-            Some(SqlMistake::Invalid(first_sentence(message)))
-        }
-        DataFusionError::SQL(error, _) => Some(SqlMistake::Invalid(error.to_string())),
+        DataFusionError::Plan(message) => Some(match missing_table(message) {
+            Some(table) => SqlMistake::NoTable { table },
+            None => SqlMistake::Invalid(one_line(message)),
+        }),
+        DataFusionError::NotImplemented(message) => Some(SqlMistake::Invalid(one_line(message))),
+        DataFusionError::SQL(error, _) => Some(SqlMistake::Invalid(one_line(&error.to_string()))),
         _ => None,
     }
 }
 
-/// Lists of candidates and back traces follow on further lines.
-fn first_sentence(message: &str) -> String {
-    message.lines().next().unwrap_or_default().trim_end_matches('.').to_owned()
+/// The bare name of a table that the engine did not find: `log` for `table 'datafusion.public.log' not found`.
+fn missing_table(message: &str) -> Option<String> {
+    let (name, _) = message.strip_prefix("table '")?.split_once("' not found")?;
+    let bare = name.strip_prefix("datafusion.public.").unwrap_or(name);
+    Some(bare.to_owned())
+}
+
+fn one_line(message: &str) -> String {
+    let message = message.trim_start_matches("sql parser error: ");
+    message.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }

@@ -50,6 +50,7 @@ impl Unfit {
 }
 
 /// A whole number: `21073`, `21073.0` and `2.1073e4` are one, `1.5` is none.
+#[inline]
 pub fn count(text: &[u8]) -> Result<i64, Unfit> {
     if let Some(value) = short_integer(text) {
         return Ok(value);
@@ -59,6 +60,7 @@ pub fn count(text: &[u8]) -> Result<i64, Unfit> {
 }
 
 /// A decimal number as the nearest double.
+#[inline]
 pub fn float(text: &[u8]) -> Result<f64, Unfit> {
     if let Some(value) = short_decimal(text) {
         return Ok(value);
@@ -77,54 +79,108 @@ pub fn scaled(text: &[u8], scale: i32) -> Result<i128, Unfit> {
     Decimal::parse(text)?.scaled(scale)
 }
 
-/// A run of up to 18 digits with an optional minus: what nearly every count looks like.
+/// A run of up to 16 digits with an optional minus: what nearly every count looks like.
+#[inline]
 fn short_integer(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text.split_first() {
-        Some((b'-', rest)) => (true, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0i64;
-    for &byte in digits {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + i64::from(digit);
-    }
+    let (negative, digits) = unsigned(text);
+    let value = digits_value(Window::of(digits)?.bytes)? as i64;
     Some(if negative { -value } else { value })
 }
 
-/// `ddd.ddd` with at most 15 significant digits: mantissa and power of ten are exact doubles, so that one
-/// division rounds once, which is the correctly rounded result (Clinger's fast path).
+/// `ddd.ddd` with at most 15 digits: mantissa and power of ten are exact doubles, so that one division rounds once, which
+/// is the correctly rounded result (Clinger's fast path).
+#[inline]
 fn short_decimal(text: &[u8]) -> Option<f64> {
     const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-    let (negative, digits) = match text.split_first() {
-        Some((b'-', rest)) => (true, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() || digits.len() > 16 {
+    let (negative, digits) = unsigned(text);
+    let window = Window::of(digits)?;
+    let (bytes, places) = window.without_point();
+    if digits.len() == 16 && places == 0 || digits.first() == Some(&b'.') || digits.last() == Some(&b'.') {
         return None;
     }
-    let mut mantissa = 0u64;
-    let mut fraction = None;
-    for (index, &byte) in digits.iter().enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit <= 9 {
-            mantissa = mantissa * 10 + u64::from(digit);
-        } else if byte == b'.' && fraction.is_none() && index > 0 && index + 1 < digits.len() {
-            fraction = Some(digits.len() - index - 1);
-        } else {
-            return None;
-        }
-    }
-    if fraction.is_none() && digits.len() > 15 {
-        return None;
-    }
-    let value = mantissa as f64 / POWERS[fraction.unwrap_or(0)];
+    let value = digits_value(bytes)? as f64 / POWERS[places];
     Some(if negative { -value } else { value })
+}
+
+fn unsigned(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    }
+}
+
+/// Up to 16 characters of a number in one machine word, the last in the highest byte and zeros before the first, so that
+/// digits are worked on together: how long a number is differs from line to line, and a loop over its digits would end
+/// where the processor does not expect it.
+struct Window {
+    bytes: u128,
+    length: usize,
+}
+
+const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030_3030_3030;
+
+impl Window {
+    #[inline]
+    fn of(text: &[u8]) -> Option<Self> {
+        let length = text.len();
+        let bytes = match length {
+            8..=16 => {
+                let (first, last) = (text.first_chunk()?, text.last_chunk()?);
+                u128::from(u64::from_le_bytes(*first)) | u128::from(u64::from_le_bytes(*last)) << (8 * (length - 8))
+            }
+            4..8 => {
+                let (first, last) = (text.first_chunk()?, text.last_chunk()?);
+                u128::from(u32::from_le_bytes(*first)) | u128::from(u32::from_le_bytes(*last)) << (8 * (length - 4))
+            }
+            1..4 => {
+                let last = u128::from(text[length - 1]) << (8 * (length - 1));
+                u128::from(text[0]) | u128::from(text[length / 2]) << (8 * (length / 2)) | last
+            }
+            _ => return None,
+        };
+        let blank = 8 * (16 - length as u32);
+        let before_first = ZEROS & !u128::MAX.checked_shl(blank).unwrap_or(0);
+        Some(Self { bytes: bytes << blank | before_first, length })
+    }
+
+    /// The characters with a decimal point taken out, and how many stood behind it.
+    #[inline]
+    fn without_point(&self) -> (u128, usize) {
+        const ONES: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
+        let differing = self.bytes ^ (ONES * b'.' as u128);
+        // the lowest byte that is zero has its high bit set here; bytes above it may be wrong, the lowest never is
+        let marks = differing.wrapping_sub(ONES) & !differing & (ONES << 7);
+        if marks == 0 {
+            return (self.bytes, 0);
+        }
+        let at = marks.trailing_zeros() / 8;
+        let below = (1u128 << (8 * at)) - 1;
+        // what stands before the point moves up one place, and a zero comes in at the front
+        let moved = (self.bytes & below) << 8 | u128::from(b'0');
+        let kept = self.bytes & !(below << 8 | 0xff);
+        (moved | kept, (15 - at as usize).min(self.length))
+    }
+}
+
+/// The value of 16 digits; None where a byte is no digit.
+#[inline]
+fn digits_value(bytes: u128) -> Option<u64> {
+    let values = bytes ^ ZEROS;
+    // a digit's value is at most 9: adding 6 leaves the high half of its byte empty
+    let carried = values.wrapping_add(0x0606_0606_0606_0606_0606_0606_0606_0606);
+    if (values | carried) & 0xf0f0_f0f0_f0f0_f0f0_f0f0_f0f0_f0f0_f0f0 != 0 {
+        return None;
+    }
+    let (high, low) = (values as u64, (values >> 64) as u64);
+    Some(eight_digits(high) * 100_000_000 + eight_digits(low))
+}
+
+/// Pairs, then fours, then all eight: three multiplications for eight digits, the first in the lowest byte.
+#[inline]
+fn eight_digits(values: u64) -> u64 {
+    let pairs = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }
 
 /// A decimal number taken apart: digits and where the point stands.
@@ -268,6 +324,18 @@ mod tests {
         #[test]
         fn the_short_path_for_decimals_agrees_with_the_standard_library(text in "-?[0-9]{1,9}(\\.[0-9]{1,9})?(e-?[0-9]{1,2})?") {
             proptest::prop_assert_eq!(float(text.as_bytes()), Ok(text.parse::<f64>().unwrap()));
+        }
+
+        #[test]
+        fn any_text_is_read_as_the_long_path_reads_it(text in "-?[0-9.a-f+ ]{0,18}") {
+            let long = Decimal::parse(text.as_bytes());
+            proptest::prop_assert_eq!(count(text.as_bytes()), long.and_then(|decimal| decimal.whole()), "{}", text);
+            let parsed = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+            if Decimal::parse(text.as_bytes()).is_ok() {
+                proptest::prop_assert_eq!(float(text.as_bytes()).ok(), parsed, "{}", text);
+            } else {
+                proptest::prop_assert!(float(text.as_bytes()).is_err(), "{}", text);
+            }
         }
 
         #[test]

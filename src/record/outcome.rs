@@ -114,6 +114,10 @@ fn status(text: &[u8]) -> Verdict {
 /// An error code: empty, `0` and the words for nothing are no error.
 fn error_code(text: &[u8]) -> Verdict {
     const NONE: [&str; 6] = ["", "0", "none", "null", "-", "ok"];
+    // the usual word for no error, before all others
+    if text == b"0" {
+        return Verdict::Succeeded;
+    }
     let text = text.trim_ascii();
     let is_none =
         NONE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes())) || super::number::count(text) == Ok(0);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Decimal128Builder, Float64Array, Float64Builder,
-    Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray, TimestampNanosecondBuilder, new_null_array,
+    Int64Array, Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray, TimestampNanosecondBuilder,
+    new_null_array,
 };
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{cast, is_null, nullif};
@@ -192,6 +193,13 @@ impl Columns<'_> {
         let mut columns = Vec::with_capacity(clues.len());
         for clue in clues {
             columns.push(clue?);
+        }
+        // The usual log has one error code in every row: then nothing else is asked, and no row needs a decision.
+        let first = Clue::ALL.into_iter().find(|clue| !columns[*clue as usize].is_empty());
+        if let (Some(Clue::ErrorCode), [SaidColumn::Numbers(codes)]) = (first, &columns[Clue::ErrorCode as usize][..])
+            && codes.null_count() == 0
+        {
+            return Ok(BooleanArray::from_unary(codes, |code| code != 0));
         }
         let mut builder = BooleanBuilder::with_capacity(self.batch.num_rows());
         for row in 0..self.batch.num_rows() {
@@ -530,9 +538,9 @@ fn to_money(array: &ArrayRef, refused: &mut Refused<'_>) -> Result<ArrayRef, Arr
 
 /// A column that may tell an outcome.
 enum SaidColumn {
-    Numbers(ArrayRef),
-    Texts(ArrayRef),
-    Flags(ArrayRef),
+    Numbers(Int64Array),
+    Texts(StringViewArray),
+    Flags(BooleanArray),
     /// Lists and structs tell only whether something is there.
     Nested(ArrayRef),
 }
@@ -544,24 +552,24 @@ impl SaidColumn {
             _ => array,
         };
         Ok(match array.data_type() {
-            DataType::Boolean => Self::Flags(array),
-            DataType::Null => Self::Nested(array),
-            data_type if data_type.is_integer() => Self::Numbers(cast(&array, &DataType::Int64)?),
-            data_type if data_type.is_nested() => Self::Nested(array),
-            _ => Self::Texts(texts(&array)?),
+            DataType::Boolean => Self::Flags(array.as_boolean().clone()),
+            data_type if data_type.is_integer() => {
+                Self::Numbers(cast(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+            }
+            data_type if data_type.is_nested() || data_type.is_null() => Self::Nested(array),
+            _ => Self::Texts(texts(&array)?.as_string_view().clone()),
         })
     }
 
     fn at(&self, row: usize) -> Said<'_> {
-        let (Self::Numbers(array) | Self::Texts(array) | Self::Flags(array) | Self::Nested(array)) = self;
-        if array.is_null(row) || *array.data_type() == DataType::Null {
-            return Said::Null;
-        }
         match self {
-            Self::Numbers(array) => Said::Number(array.as_primitive::<Int64Type>().value(row)),
-            Self::Texts(array) => Said::Text(array.as_string_view().value(row).as_bytes()),
-            Self::Flags(array) => Said::Flag(array.as_boolean().value(row)),
-            Self::Nested(_) => Said::Nested { empty: false },
+            Self::Numbers(array) if array.is_valid(row) => Said::Number(array.value(row)),
+            Self::Texts(array) if array.is_valid(row) => Said::Text(array.value(row).as_bytes()),
+            Self::Flags(array) if array.is_valid(row) => Said::Flag(array.value(row)),
+            Self::Nested(array) if array.logical_nulls().is_none_or(|nulls| nulls.is_valid(row)) => {
+                Said::Nested { empty: false }
+            }
+            _ => Said::Null,
         }
     }
 }

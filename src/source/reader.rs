@@ -12,6 +12,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use jiff::tz::TimeZone;
+use smallvec::SmallVec;
 
 use crate::record::alias::{Alias, ERROR_KEYS};
 use crate::record::derive::{self, Logged};
@@ -43,6 +44,9 @@ struct Slot {
     unit: Option<Unit>,
 }
 
+/// The candidates of one field; nearly always none or one.
+type Candidates = SmallVec<[Slot; 2]>;
+
 /// What a query reads from one source: settled once, shared by all its readers.
 #[derive(Debug)]
 pub struct ReadPlan {
@@ -50,7 +54,7 @@ pub struct ReadPlan {
     /// The wanted paths as flat logs would name them, by slot.
     names: Vec<String>,
     /// Candidates by field: canonical columns, then extra columns, then the error keys.
-    fields: Vec<Vec<Slot>>,
+    fields: Vec<Candidates>,
     outputs: Vec<Meaning>,
     schema: SchemaRef,
     kinds: Vec<Kind>,
@@ -66,7 +70,7 @@ impl ReadPlan {
         let outputs: Vec<Meaning> = projection.iter().map(|&index| schema.meaning(index)).collect();
         let errors = EXTRAS + schema.extras.len();
         let mut paths: Vec<Vec<String>> = Vec::new();
-        let mut fields = vec![Vec::new(); errors + 1];
+        let mut fields = vec![Candidates::new(); errors + 1];
         let mut add = |field: usize, candidates: Vec<Alias>, default: Option<Unit>| {
             for candidate in candidates {
                 let slot = paths.iter().position(|path| *path == candidate.path).unwrap_or_else(|| {
@@ -141,8 +145,9 @@ pub struct RecordReader {
     provenance: Provenance,
     builders: Vec<Builder>,
     /// By layout: the candidates that records of it hold, for every field.
-    layouts: Vec<Option<Vec<Vec<Slot>>>>,
+    layouts: Vec<Option<Vec<Candidates>>>,
     scratch: Vec<u8>,
+    clock: timestamp::Clock,
     rows: usize,
     pub counts: PublishedCounts,
 }
@@ -150,7 +155,16 @@ pub struct RecordReader {
 impl RecordReader {
     pub fn new(plan: Arc<ReadPlan>, provenance: Provenance, batch_size: usize, counts: PublishedCounts) -> Self {
         let builders = plan.kinds.iter().map(|kind| Builder::new(*kind, batch_size)).collect();
-        Self { plan, provenance, builders, layouts: Vec::new(), scratch: Vec::new(), rows: 0, counts }
+        Self {
+            plan,
+            provenance,
+            builders,
+            layouts: Vec::new(),
+            scratch: Vec::new(),
+            clock: timestamp::Clock::default(),
+            rows: 0,
+            counts,
+        }
     }
 
     pub fn rows(&self) -> usize {
@@ -171,8 +185,15 @@ impl RecordReader {
                 self.layouts[layout].get_or_insert_with(|| present_candidates(&plan.fields, record.present()))
             }
         };
-        let mut row =
-            Row { record, fields, zone: &plan.zone, counts: &mut self.counts, counted: 0, scratch: &mut self.scratch };
+        let mut row = Row {
+            record,
+            fields,
+            zone: &plan.zone,
+            counts: &mut self.counts,
+            counted: 0,
+            scratch: &mut self.scratch,
+            clock: &mut self.clock,
+        };
         for ((output, builder), field) in plan.outputs.iter().zip(&mut self.builders).zip(plan.schema.fields()) {
             match *output {
                 Meaning::Canonical(column) => row.write(column, builder, plan, &self.provenance, offset),
@@ -193,8 +214,8 @@ impl RecordReader {
     }
 }
 
-fn present_candidates(fields: &[Vec<Slot>], present: &[u32]) -> Vec<Vec<Slot>> {
-    let keep = |candidates: &Vec<Slot>| {
+fn present_candidates(fields: &[Candidates], present: &[u32]) -> Vec<Candidates> {
+    let keep = |candidates: &Candidates| {
         candidates.iter().filter(|candidate| present.contains(&candidate.slot)).copied().collect()
     };
     fields.iter().map(keep).collect()
@@ -203,12 +224,13 @@ fn present_candidates(fields: &[Vec<Slot>], present: &[u32]) -> Vec<Vec<Slot>> {
 /// One record while it is read.
 struct Row<'a, R> {
     record: &'a R,
-    fields: &'a [Vec<Slot>],
+    fields: &'a [Candidates],
     zone: &'a TimeZone,
     counts: &'a mut Counts,
     /// Columns whose unfit value was counted already: a value may be asked for twice, by its column and by a derivation.
     counted: u128,
     scratch: &'a mut Vec<u8>,
+    clock: &'a mut timestamp::Clock,
 }
 
 impl<'a, R: RawRecord> Row<'a, R> {
@@ -265,6 +287,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
     fn write_text(&mut self, column: Column, builder: &mut Builder, plan: &ReadPlan, from: &Provenance) {
         let (raw, _) = self.raw(column.index());
         let mut scratch = std::mem::take(self.scratch);
+        scratch.clear();
         let text = match raw {
             RawValue::Missing | RawValue::Null => None,
             RawValue::Text { bytes, escaped: true } => {
@@ -390,7 +413,7 @@ impl<R: RawRecord> Logged for Row<'_, R> {
                 if is_missing_word(bytes) {
                     return None;
                 }
-                timestamp::from_text(bytes, zone, unit)
+                self.clock.read(bytes, zone, unit)
             }
             RawValue::Text { bytes, escaped: true } => {
                 let mut text = Vec::new();

@@ -389,3 +389,15 @@ fn records_are_the_same_whatever_the_number_of_threads() {
     assert_eq!(one.records(), counts(3000 + 30 * 11, 30 * 7));
     assert_eq!(one, ask("8"));
 }
+
+#[test]
+fn escaped_text_of_one_record_leaves_nothing_in_the_next() {
+    let workspace = Workspace::with(
+        "log.ndjson",
+        "{\"request_id\":\"a\\nb\",\"model\":\"m\\\"1\"}\n{\"request_id\":\"c\\td\",\"model\":\"m\\\\2\"}\n",
+    );
+    let rows = workspace.sql("SELECT request_id, model_name FROM logs ORDER BY request_id", &["log.ndjson"]);
+    let text = |row: usize, column: &str| rows.0["rows"][row][column].as_str().unwrap().to_owned();
+    assert_eq!((text(0, "request_id"), text(0, "model_name")), ("a\nb".to_owned(), "m\"1".to_owned()));
+    assert_eq!((text(1, "request_id"), text(1, "model_name")), ("c\td".to_owned(), "m\\2".to_owned()));
+}
