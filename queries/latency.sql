@@ -98,11 +98,15 @@ FROM (
     CASE position{% for measure in measures %} WHEN {{ loop.index }} THEN {{ measure.name }}_{{ field }}{% endfor %} END
       AS {{ field }}{{ "_ms" if field in ["mean", "max"] }},
 {% endfor %}
+{% if stages %}
+    sum(CASE position{% for measure in measures %} WHEN {{ loop.index }} THEN {{ measure.name }}_measured{% endfor %} END)
+      OVER (PARTITION BY position) AS measured_anywhere,
+{% endif %}
     position, metric, requests, failed
   FROM grouped
   CROSS JOIN (VALUES{% for measure in measures %} ({{ loop.index }}, '{{ measure.name }}'){{ "" if loop.last else "," }}{% endfor %}) AS metrics (position, metric)
 )
-WHERE measured >= $min_count{{ " AND (measured > 0 OR metric = 'total')" if stages }}
+WHERE measured >= $min_count{{ " AND (measured_anywhere > 0 OR metric = 'total')" if stages }}
 ORDER BY {{ order }}position
 {% endif %}
 {{ limit }}

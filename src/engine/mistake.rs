@@ -48,7 +48,7 @@ pub fn sql_mistake(error: &DataFusionError) -> Option<SqlMistake> {
 /// The bare name of a table that the engine did not find: `log` for `table 'datafusion.public.log' not found`.
 fn missing_table(message: &str) -> Option<String> {
     let (name, _) = message.strip_prefix("table '")?.split_once("' not found")?;
-    let bare = name.strip_prefix("datafusion.public.").unwrap_or(name);
+    let bare = name.trim_start_matches("datafusion.").trim_start_matches("public.");
     Some(bare.to_owned())
 }
 
