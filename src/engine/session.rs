@@ -32,10 +32,13 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     let mut runtime = RuntimeEnvBuilder::new().with_disk_manager_builder(disk);
     if let Some(bytes) = limits.memory {
         // Fair: several operators share the budget, and the one that grew must spill, not the one that came last.
-        let pool = FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let pool = FairSpillPool::new(bytes);
         // What a sort keeps back for merging its runs must leave room for the runs themselves.
-        let share = usize::try_from(bytes).unwrap_or(usize::MAX) / (16 * limits.threads);
-        config.options_mut().execution.sort_spill_reservation_bytes = share.min(10 << 20);
+        config.options_mut().execution.sort_spill_reservation_bytes = (bytes / (16 * limits.threads)).min(10 << 20);
+        // A merge holds a batch of every run and cannot spill: under a small budget the batches are small too.
+        let batch_size = (bytes / (4096 * limits.threads)).clamp(256, config.batch_size());
+        config = config.with_batch_size(batch_size);
         runtime = runtime.with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED_CONSUMERS)));
     }
     let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
