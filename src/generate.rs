@@ -106,10 +106,10 @@ use anyhow::{Context, Result, ensure};
 
 use file::LogFile;
 use history::History;
-use line::{AppLine, EngineLine, GatewayLine};
+use line::{AppLine, EngineLine, GatewayLine, Line};
 use request::Request;
 
-use crate::request::Generation;
+use crate::request::{Generation, Word};
 use rhythm::Rhythm;
 
 /// The files that were written.
@@ -121,6 +121,12 @@ pub struct GeneratedFile {
     pub path: PathBuf,
     pub rows: u64,
     pub bytes: u64,
+}
+
+/// The files that stand in the folder while the logs are written, for the one who must remove them.
+pub fn partial_files(plan: &Generation) -> [PathBuf; 3] {
+    [EngineLine::LOG, GatewayLine::LOG, AppLine::LOG]
+        .map(|log| file::partial_path(&plan.folder, &format!("{log}.{}", plan.format.word())))
 }
 
 /// Writes the three logs. They get their names when all are complete; an error leaves what was

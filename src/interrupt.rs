@@ -1,19 +1,14 @@
 //! Ctrl-C and termination: the process ends at once, and nothing half done stays behind.
 
-use std::path::Path;
-
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
-
-use crate::output::Unfinished;
 
 /// Exit codes of a process that a signal ended, as shells count them.
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-/// From now on a signal removes the unfinished output and the spilled data and ends the process.
-pub fn clean_up_on(runtime: &Handle, output: Unfinished, spill: &Path) {
-    let spill = spill.to_owned();
+/// From now on a signal runs `clean_up` and ends the process, whatever the other threads are at.
+pub fn clean_up_on(runtime: &Handle, clean_up: impl FnOnce() + Send + 'static) {
     runtime.spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
@@ -23,9 +18,7 @@ pub fn clean_up_on(runtime: &Handle, output: Unfinished, spill: &Path) {
             _ = interrupt.recv() => INTERRUPTED,
             _ = terminate.recv() => TERMINATED,
         };
-        output.remove();
-        // What cannot be removed now is in the system's folder for temporary files, which others clean.
-        let _ = std::fs::remove_dir_all(&spill);
+        clean_up();
         std::process::exit(code);
     });
 }

@@ -74,9 +74,14 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
         .context("could not create a folder to spill into")?;
     let threads =
         tokio::runtime::Builder::new_multi_thread().worker_threads(request.limits.threads).enable_all().build()?;
-    interrupt::clean_up_on(threads.handle(), destination.unfinished(), spill.path());
+    let (unfinished, spilled) = (destination.unfinished(), spill.path().to_owned());
+    interrupt::clean_up_on(threads.handle(), move || {
+        unfinished.remove();
+        // What cannot be removed now is in the system's folder for temporary files, which others clean.
+        let _ = std::fs::remove_dir_all(&spilled);
+    });
 
-    let logs = Logs::open(request)?;
+    let logs = Logs::open(request, spill.path())?;
     let Inspection { mut report, breached } = match &request.ask {
         Ask::Inspect { expect } if !prints_records(request) => inspect(request, &logs, expect.as_deref())?,
         _ => Inspection { report: threads.block_on(ask(request, &logs, spill.path()))?, breached: false },
@@ -256,6 +261,12 @@ fn list_queries(catalog: &Catalog, name: Option<&str>, out: &mut dyn Write) -> a
 
 /// Writes made-up logs and says on stderr what they are.
 fn generate(generation: &Generation) -> anyhow::Result<Ending> {
+    let signals = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let partial = generate::partial_files(generation);
+    interrupt::clean_up_on(signals.handle(), move || {
+        // a file that is not there yet needs no removing
+        partial.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    });
     for file in generate::generate(generation)?.files {
         eprintln!("{}: {} rows, {} bytes", file.path.display(), file.rows, file.bytes);
     }

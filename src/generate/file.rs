@@ -37,6 +37,11 @@ enum Writer {
     Parquet(Box<ParquetWriter>),
 }
 
+/// Where a file stands until it is complete.
+pub fn partial_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(".{name}.partial"))
+}
+
 impl<L: Line> LogFile<L> {
     /// Starts the file in `folder`. An error where a file with content stands in its place and
     /// `force` is not given.
@@ -46,7 +51,7 @@ impl<L: Line> LogFile<L> {
         if !force && fs::metadata(&target).is_ok_and(|file| file.len() > 0) {
             bail!("{} is there already: choose another folder, or replace it with --force", target.display());
         }
-        let partial = folder.join(format!(".{name}.partial"));
+        let partial = partial_path(folder, &name);
         let file = File::create(&partial)
             .with_context(|| format!("cannot write {}: check the folder and its permissions", partial.display()))?;
         let partial = TempPath::try_from_path(partial).context("cannot name the temporary file")?;

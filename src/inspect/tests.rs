@@ -54,7 +54,7 @@ impl Logbook {
     fn inspect(&self, flags: &[&str]) -> Inspection {
         let request = self.request(flags);
         let Ask::Inspect { expect } = &request.ask else { panic!("{:?}", request.ask) };
-        inspect(&request, &Logs::open(&request).unwrap(), expect.as_deref()).unwrap()
+        inspect(&request, &Logs::open(&request, &std::env::temp_dir()).unwrap(), expect.as_deref()).unwrap()
     }
 
     fn text(&self, flags: &[&str]) -> String {
@@ -418,7 +418,7 @@ fn each_breach_says_what_where_and_how_many() {
 fn an_expectation_file_that_is_not_there_is_a_mistake() {
     let book = Logbook::of(&[("mixed.log", MIXED.as_bytes())]);
     let request = book.request(&[]);
-    let answer = inspect(&request, &Logs::open(&request).unwrap(), Some(Path::new("gone.toml")));
+    let answer = inspect(&request, &Logs::open(&request, &std::env::temp_dir()).unwrap(), Some(Path::new("gone.toml")));
     let error = answer.err().unwrap();
     assert!(error.is::<crate::request::Mistake>() && error.to_string().contains("gone.toml"), "{error}");
 }

@@ -124,10 +124,10 @@ impl Input {
         }
     }
 
-    /// Writes the decoded bytes to a temporary file, deleted when dropped: Parquet is read from its end, which neither a
+    /// Writes the decoded bytes to a temporary file in `folder`, deleted when dropped: Parquet is read from its end, which neither a
     /// stream nor a compressed file can give.
-    pub fn unpack(&self) -> io::Result<NamedTempFile> {
-        let mut file = NamedTempFile::with_prefix("infer-stats-")?;
+    pub fn unpack(&self, folder: &Path) -> io::Result<NamedTempFile> {
+        let mut file = NamedTempFile::with_prefix_in("infer-stats-", folder)?;
         io::copy(&mut self.open()?, &mut file)?;
         file.seek(SeekFrom::Start(0))?;
         Ok(file)
@@ -212,6 +212,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let input = zstd_file(folder.path(), b"PAR1 and more");
         assert_eq!(input.format, Format::Parquet);
-        assert_eq!(std::fs::read(input.unpack().unwrap().path()).unwrap(), b"PAR1 and more");
+        assert_eq!(std::fs::read(input.unpack(folder.path()).unwrap().path()).unwrap(), b"PAR1 and more");
     }
 }

@@ -1,6 +1,6 @@
 //! The logs of a request, found and looked into: which files, what they are, how each is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -44,7 +44,9 @@ pub struct Logs {
 
 impl Logs {
     /// Finds the inputs, tells their formats by their content, and reads the footers of Parquet files.
-    pub fn open(request: &Request) -> anyhow::Result<Self> {
+    ///
+    /// What must be unpacked to be read is unpacked into the folder `spill`.
+    pub fn open(request: &Request, spill: &Path) -> anyhow::Result<Self> {
         let names: Vec<PathBuf> = request.logs.patterns.iter().map(|pattern| pattern.path()).collect();
         let located = locate(&names)?;
         let mappings: Arc<[Mapping]> = mappings(request).into();
@@ -68,7 +70,7 @@ impl Logs {
             let file = Arc::new(LogFile { index, input, mapping });
             logs.files.push(file.clone());
             match file.input.format {
-                Format::Parquet => logs.add_parquet(file)?,
+                Format::Parquet => logs.add_parquet(file, spill)?,
                 _ => logs.texts.push(file),
             }
         }
@@ -76,12 +78,13 @@ impl Logs {
         Ok(logs)
     }
 
-    fn add_parquet(&mut self, file: Arc<LogFile>) -> anyhow::Result<()> {
+    fn add_parquet(&mut self, file: Arc<LogFile>, spill: &Path) -> anyhow::Result<()> {
         let mapping = &self.mappings[file.mapping];
         let opened = match file.input.plain_file() {
             Some(path) => ParquetLog::open(file.clone(), path, mapping),
             None => {
-                let unpacked = file.input.unpack().with_context(|| format!("could not unpack {}", file.input.name))?;
+                let unpacked =
+                    file.input.unpack(spill).with_context(|| format!("could not unpack {}", file.input.name))?;
                 let opened = ParquetLog::open(file.clone(), unpacked.path(), mapping);
                 self._unpacked.push(unpacked);
                 opened

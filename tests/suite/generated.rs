@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::command::{Workspace, assert_sentence};
+use crate::outputs::start;
 
 fn generate(workspace: &Workspace, folder: &str, arguments: &[&str]) {
     let run = workspace.run(&[&["generate", "--rows", "200", "-o", folder], arguments].concat()).exits(0);
@@ -65,4 +66,20 @@ fn logs_that_are_there_are_not_overwritten_unasked() {
     assert!(message.contains("--force") && workspace.read("demo/engine.ndjson") == before, "{message}");
     generate(&workspace, "demo", &["--seed", "9", "--force"]);
     assert!(workspace.read("demo/engine.ndjson") != before);
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_half_written_log() {
+    let workspace = Workspace::new();
+    let folder = workspace.path("made");
+    let mut child = start(&workspace, &["generate", "--rows", "50000000", "-o", "made"]);
+    let started = || std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
+    while !started() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // soon after that it listens to signals
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }

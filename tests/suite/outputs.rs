@@ -294,7 +294,7 @@ fn what_a_user_gets_wrong_is_told_in_a_sentence() {
 }
 
 /// Starts a run whose input and output stay in the hands of the test.
-fn start(workspace: &Workspace, arguments: &[&str]) -> Child {
+pub fn start(workspace: &Workspace, arguments: &[&str]) -> Child {
     let mut command = Command::new(BINARY);
     command.args(arguments).env_clear().envs(workspace.environment()).current_dir(workspace.folder());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
