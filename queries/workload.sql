@@ -22,8 +22,9 @@ grouped AS (
     {{ dimension.key }},
 {% endfor %}
     count(*) AS requests,
-    sum(input_tokens) AS input_tokens,
-    sum(output_tokens) AS output_tokens,
+-- summed in 38 digits: one absurd count must not turn a sum around; a sum beyond 64 bits is unknown
+    TRY_CAST(sum(CAST(input_tokens AS DECIMAL(38, 0))) AS BIGINT) AS input_tokens,
+    TRY_CAST(sum(CAST(output_tokens AS DECIMAL(38, 0))) AS BIGINT) AS output_tokens,
     percentiles(input_tokens, [0.5, 0.95, 0.99]) AS input,
     percentiles(output_tokens, [0.5, 0.95, 0.99]) AS output
   FROM counted

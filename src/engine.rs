@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -51,8 +52,18 @@ pub fn in_words(error: DataFusionError) -> anyhow::Error {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => OutOfMemory.into(),
         DataFusionError::External(cause) => anyhow::anyhow!("{cause}"),
+        DataFusionError::ParquetError(cause) => damaged_parquet(cause),
+        DataFusionError::ArrowError(cause, _) if matches!(cause.as_ref(), ArrowError::ParquetError(_)) => {
+            damaged_parquet(cause)
+        }
         _ => error.into(),
     }
+}
+
+fn damaged_parquet(cause: &dyn std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!(
+        "a Parquet log is damaged behind its footer, so that its records cannot be read; leave it out ({cause})"
+    )
 }
 
 async fn try_plan(context: &SessionContext, statement: &Statement) -> Result<DataFrame, DataFusionError> {

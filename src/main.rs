@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use infer_stats::cli::Cli;
 use infer_stats::engine::mistake::SqlMistake;
+use infer_stats::output;
 use infer_stats::record::Column;
 use infer_stats::report::mistake::ReportMistake;
 use infer_stats::request::{Mistake, Place, Task};
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     match resolve(cli).and_then(run) {
         Ok(ending) => ExitCode::from(ending.exit_code()),
         Err(error) => {
-            eprintln!("infer-stats: {error:#}");
+            output::say(format_args!("infer-stats: {error:#}"));
             let wrong_usage = error.is::<Mistake>() || error.is::<SqlMistake>() || error.is::<ReportMistake>();
             ExitCode::from(if wrong_usage { 2 } else { 1 })
         }

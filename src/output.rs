@@ -17,6 +17,8 @@ mod parquet;
 mod sample;
 mod table;
 
+use std::io::Write;
+
 use anyhow::Context;
 
 use crate::report::Report;
@@ -40,6 +42,11 @@ pub enum Outcome {
     Written,
     /// The program that read our output has closed it, as `head` does: all it wanted was written.
     ReaderGone,
+}
+
+/// Says a line beside the answer, on standard error. Where nobody can hear it the answer still stands.
+pub fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Writes the whole report and commits the destination; after an error the destination is as it was before.

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::prelude::SessionContext;
 use indicatif::HumanBytes;
 
@@ -26,6 +29,7 @@ use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
 use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Method, Request, Task, Word};
+use crate::source::LogFile;
 use crate::source::logs::Logs;
 
 /// How a run that printed its answer ended; each has an exit code.
@@ -82,6 +86,7 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     });
 
     let logs = Logs::open(request, spill.path())?;
+    check_outputs(request, &logs)?;
     let Inspection { mut report, breached } = match &request.ask {
         Ask::Inspect { expect } if !prints_records(request) => inspect(request, &logs, expect.as_deref())?,
         _ => Inspection { report: threads.block_on(ask(request, &logs, spill.path()))?, breached: false },
@@ -91,6 +96,22 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     }
     let ending = show(&mut report, request, destination)?;
     Ok(if breached && ending != Ending::NotClean { Ending::Breached } else { ending })
+}
+
+/// A report must not replace a log that it answers from, nor the rejects the report.
+fn check_outputs(request: &Request, logs: &Logs) -> Result<(), ReportMistake> {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let outputs = [(request.output.file.as_deref(), "report"), (request.rejects.as_deref(), "rejected records")];
+    for (path, what) in outputs.into_iter().filter_map(|(path, what)| Some((path?, what))) {
+        let is_log = |file: &Arc<LogFile>| file.input.path().is_some_and(|log| resolved(log) == resolved(path));
+        if path.is_file() && logs.files.iter().any(is_log) {
+            return Err(ReportMistake::OutputIsALog { path: path.display().to_string(), what });
+        }
+    }
+    match (&request.output.file, &request.rejects) {
+        (Some(report), Some(rejects)) if report == rejects => Err(ReportMistake::OneFileForTwo),
+        _ => Ok(()),
+    }
 }
 
 /// Whether `inspect` prints the records as they were read, rather than what they hold.
@@ -167,7 +188,7 @@ async fn ask_statement(
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
     if request.output.show_sql {
-        eprintln!("{}", statement.sql);
+        output::say(&statement.sql);
     }
     let frame = engine::plan(context, statement).await?;
     let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
@@ -185,9 +206,12 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
         let expression = expression.with_context(|| format!("--where '{sql}'"))?;
-        let is_condition = expression.get_type(&table)? == DataType::Boolean;
+        let is_condition = expression.get_type(&table).map_err(engine::in_words)? == DataType::Boolean;
         anyhow::ensure!(is_condition, ReportMistake::NoCondition { sql: sql.clone() });
-        anyhow::Ok(expression)
+        // what the planner would do to a query's own condition: `now()` becomes an instant, constants are computed
+        let context = SimplifyContext::builder().with_schema(Arc::new(table.clone())).with_current_time().build();
+        let simplified = ExprSimplifier::new(context).simplify(expression).map_err(engine::in_words);
+        simplified.with_context(|| format!("--where '{sql}'"))
     });
     let parts = [since, until, typed.transpose()?];
     Ok(parts.into_iter().flatten().reduce(Expr::and))
@@ -221,9 +245,9 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     if !request.output.quiet {
         // Formats for machines hold rows alone; what must be known beside them goes to stderr.
         if matches!(request.output.format, Format::Csv | Format::Jsonl | Format::Parquet) {
-            report.notes.iter().for_each(|note| eprintln!("{}", output::note_line(note)));
+            report.notes.iter().for_each(|note| output::say(output::note_line(note)));
         }
-        eprintln!("{}", accounting_line(&report.source, &report.zone));
+        output::say(accounting_line(&report.source, &report.zone));
     }
     let source = &report.source;
     Ok(if request.strict && source.rejected + source.damaged_files > 0 {
@@ -268,7 +292,7 @@ fn generate(generation: &Generation) -> anyhow::Result<Ending> {
         partial.iter().for_each(|path| drop(std::fs::remove_file(path)));
     });
     for file in generate::generate(generation)?.files {
-        eprintln!("{}: {} rows, {} bytes", file.path.display(), file.rows, file.bytes);
+        output::say(format_args!("{}: {} rows, {} bytes", file.path.display(), file.rows, file.bytes));
     }
     Ok(Ending::Done)
 }

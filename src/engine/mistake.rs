@@ -1,5 +1,6 @@
 //! Mistakes in SQL that a user typed, as sentences: the engine's own words name its internals.
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
@@ -39,7 +40,16 @@ pub fn sql_mistake(error: &DataFusionError) -> Option<SqlMistake> {
             Some(table) => SqlMistake::NoTable { table },
             None => SqlMistake::Invalid(one_line(message)),
         }),
-        DataFusionError::NotImplemented(message) => Some(SqlMistake::Invalid(one_line(message))),
+        DataFusionError::NotImplemented(message) | DataFusionError::Execution(message) => {
+            Some(SqlMistake::Invalid(one_line(message)))
+        }
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::DivideByZero => Some(SqlMistake::Invalid("it divides by zero".to_owned())),
+            ArrowError::CastError(message) | ArrowError::ParseError(message) | ArrowError::ComputeError(message) => {
+                Some(SqlMistake::Invalid(one_line(message)))
+            }
+            _ => None,
+        },
         DataFusionError::SQL(error, _) => Some(SqlMistake::Invalid(one_line(&error.to_string()))),
         _ => None,
     }
@@ -52,7 +62,9 @@ fn missing_table(message: &str) -> Option<String> {
     Some(bare.to_owned())
 }
 
+/// A message on one line, without the dump of the engine's own structures that some end in.
 fn one_line(message: &str) -> String {
     let message = message.trim_start_matches("sql parser error: ");
+    let message = message.split(" { ").next().unwrap_or(message);
     message.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }

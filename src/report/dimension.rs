@@ -37,7 +37,7 @@ pub fn sql(dimension: &Dimension, number: usize, week_start: WeekStart) -> Dimen
             ("bucket(output_tokens, $output_edges)".to_owned(), format!("bucket_label({key}, $output_edges)"))
         }
         DimensionKey::TotalBucket => (
-            "bucket(input_tokens + output_tokens, $total_edges)".to_owned(),
+            "bucket(TRY_CAST(CAST(input_tokens AS DECIMAL(38, 0)) + CAST(output_tokens AS DECIMAL(38, 0)) AS BIGINT), $total_edges)".to_owned(),
             format!("bucket_label({key}, $total_edges)"),
         ),
         DimensionKey::IdPrefix => (r"regexp_match(request_id, '^[A-Za-z]+[-_:.]?')[1]".to_owned(), key.clone()),

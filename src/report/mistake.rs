@@ -11,6 +11,10 @@ pub enum ReportMistake {
     NoParameter { query: String, name: String, hint: String },
     #[error("--param {name}={text}: not {expected}")]
     WrongValue { name: String, text: String, expected: &'static str },
+    #[error("{path} is one of the logs: name another file for the {what}")]
+    OutputIsALog { path: String, what: &'static str },
+    #[error("-o and --rejects name the same file: the one would replace the other")]
+    OneFileForTwo,
     #[error(
         "--where '{sql}' is no condition: it must be true or false for a record, as in --where \"input_tokens > 8192\""
     )]

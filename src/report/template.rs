@@ -39,12 +39,17 @@ impl<'a> Filled<'a> {
         Ok(Self { query, values })
     }
 
-    /// Spells the dimensions that are columns as the schema does; one that is neither word nor column is a mistake.
+    /// Spells the dimensions that are columns as the schema does; one that is neither word nor column is a mistake. One
+    /// that is called like a column of the answer is shown as `by_...`.
     pub fn check_dimensions(&mut self, columns: &[&str]) -> anyhow::Result<()> {
+        let header = &self.query.header;
         for value in self.values.values_mut() {
             if let ParameterValue::Dimensions(dimensions) = value {
                 let checked = std::mem::take(dimensions).into_iter().map(|dimension| dimension.in_schema(columns));
                 *dimensions = checked.collect::<Result<_, _>>()?;
+                for dimension in dimensions.iter_mut().filter(|dimension| header.column(&dimension.name).is_some()) {
+                    dimension.name = format!("by_{}", dimension.name);
+                }
             }
         }
         Ok(())
@@ -75,7 +80,7 @@ impl<'a> Filled<'a> {
         let values: BTreeMap<&str, minijinja::Value> =
             self.values.iter().map(|(name, value)| (name.as_str(), template_value(value))).collect();
         let order = order(&dimensions, request.sort.as_ref(), request.top);
-        let limit = request.top.map(|top| format!("LIMIT {top}")).unwrap_or_default();
+        let limit = request.top.map(|top| format!("LIMIT {}", top.min(i64::MAX as u64))).unwrap_or_default();
         let rendered = environment
             .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, ..minijinja::Value::from(values) });
         let sql = rendered

@@ -11,6 +11,9 @@ use memchr::{memchr, memchr3};
 use crate::source::value::Reject;
 use crate::source::window::{MAX_RECORD, Window};
 
+/// The most columns that a header may have.
+const MAX_COLUMNS: usize = 10_000;
+
 /// A column of the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
@@ -148,13 +151,16 @@ impl CsvRecords {
 
     fn read_header(&mut self) -> io::Result<()> {
         self.skip_blank_lines();
+        let wrong = |why| Err(io::Error::new(ErrorKind::InvalidData, why));
         let length = match self.cut_record() {
             Cut::Record { length, .. } => length,
             Cut::End => return Ok(()),
-            Cut::StrayQuote | Cut::Unclosed | Cut::TooLong => {
-                return Err(io::Error::new(ErrorKind::InvalidData, "the CSV header has a quote that is not closed"));
-            }
+            Cut::StrayQuote | Cut::Unclosed => return wrong("the CSV header has a quote that is not closed"),
+            Cut::TooLong => return wrong("the CSV header is over 64 MiB"),
         };
+        if self.cells.len() > MAX_COLUMNS {
+            return wrong("the CSV header has over 10,000 columns");
+        }
         let bytes = self.window.bytes();
         let name =
             |cell: &Cell| String::from_utf8_lossy(&bytes[cell.start..cell.end]).replace("\"\"", "\"").trim().to_owned();
@@ -177,7 +183,10 @@ impl CsvRecords {
                 Ok(cut) => cut,
                 Err(cut) => return cut,
             };
-            self.cells.push(cell);
+            // counted on, but not kept, where there are more than any record can have
+            if self.cells.len() <= MAX_COLUMNS {
+                self.cells.push(cell);
+            }
             match self.window.byte(behind) {
                 Some(byte) if byte == self.delimiter => at = behind + 1,
                 Some(b'\r') if self.window.byte(behind + 1) == Some(b'\n') => {

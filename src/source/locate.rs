@@ -15,6 +15,9 @@ use crate::source::input::Input;
 /// What Hive writes for a partition value that is null.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
+/// The system's error number (ELOOP) for links in a circle, for which the standard library has no stable name.
+const TOO_MANY_LINKS: i32 = 40;
+
 /// How many skipped files a message names.
 const NAMED_IN_MESSAGE: usize = 3;
 
@@ -166,6 +169,10 @@ impl Search {
         match error.into_io_error() {
             Some(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.skip(&path, "a link to nothing");
+                Ok(())
+            }
+            Some(error) if error.raw_os_error() == Some(TOO_MANY_LINKS) => {
+                self.skip(&path, "a link that leads back to itself");
                 Ok(())
             }
             Some(error) => Err(unreadable(&path, error)),

@@ -309,3 +309,16 @@ fn the_first_rows_in_another_order_may_be_asked_for() {
     let message = workspace.run(&["latency", "--sort", "request", "log.ndjson"]).refusal(2);
     assert!(message.contains("request") && message.contains("did you mean `requests`?"), "{message}");
 }
+
+#[test]
+fn a_dimension_that_is_called_like_a_column_of_the_answer_is_told_apart() {
+    let workspace = Workspace::with(
+        "log.ndjson",
+        "{\"total_latency_ms\":1,\"error_code\":0,\"input_tokens\":7}\n{\"total_latency_ms\":3,\"error_code\":5,\"input_tokens\":7}\n",
+    );
+    let report = workspace.report(&["latency", "--by", "failed", "--include-failed", "log.ndjson"]);
+    let found: Vec<_> = report.rows().iter().map(|row| (row["by_failed"].clone(), row["failed"].clone())).collect();
+    assert_eq!(found, [(json!(false), json!(0)), (json!(true), json!(1))]);
+    let workload = workspace.report(&["workload", "--by", "input_tokens", "log.ndjson"]);
+    assert_eq!((&workload.row()["by_input_tokens"], &workload.row()["input_tokens"]), (&json!(7), &json!(14)));
+}

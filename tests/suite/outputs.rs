@@ -366,3 +366,24 @@ fn an_interrupt_ends_a_run_at_once_and_leaves_no_file() {
 fn an_interrupt_ends_a_run_that_has_read_nothing_yet() {
     interrupt("");
 }
+
+#[test]
+fn a_report_never_replaces_a_log_it_answers_from_nor_the_rejects_the_report() {
+    let log = traffic::ndjson(&traffic::requests(20));
+    let workspace = Workspace::with("log.ndjson", &log);
+    for arguments in [&["-o", "log.ndjson"][..], &["--rejects", "./log.ndjson"], &["-o", "x", "--rejects", "x"]] {
+        assert_sentence(&workspace.run(&[&["workload", "log.ndjson"], arguments].concat()).refusal(2));
+        assert_eq!(workspace.read("log.ndjson"), log, "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_answer_stands_although_standard_error_cannot_be_written() {
+    let workspace = Workspace::with("log.ndjson", traffic::ndjson(&traffic::requests(20)));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(BINARY);
+    command.args(["workload", "log.ndjson"]).env_clear().envs(workspace.environment()).current_dir(workspace.folder());
+    let output = command.stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!output.stdout.is_empty());
+}

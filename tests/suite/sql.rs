@@ -287,3 +287,31 @@ fn the_statement_is_shown_as_run_on_standard_error() {
     );
     run.report();
 }
+
+#[test]
+fn a_condition_may_ask_for_the_present_moment() {
+    let workspace = Workspace::with("log.ndjson", "{\"timestamp\":\"2025-06-01T00:00:00Z\"}\n");
+    let report = workspace.report(&["workload", "--where", "timestamp < now() - interval '1 day'", "log.ndjson"]);
+    assert_eq!(report.row()["requests"], serde_json::json!(1));
+}
+
+#[test]
+fn conditions_that_cannot_be_computed_are_mistakes_in_one_sentence() {
+    let workspace = Workspace::with("log.ndjson", "{\"model\":\"m\",\"input_tokens\":1}\n");
+    for condition in ["1/0 = 1", "model_name = 1", "count(*) > 1", "timestamp > '2025'"] {
+        let message = workspace.run(&["workload", "--where", condition, "log.ndjson"]).refusal(2);
+        assert_sentence(&message);
+    }
+}
+
+#[test]
+fn a_sum_of_tokens_beyond_64_bits_is_unknown_and_never_negative() {
+    let record = "{\"input_tokens\":9223372036854775807,\"output_tokens\":9223372036854775807}\n";
+    let workspace = Workspace::with("log.ndjson", record.repeat(2) + "{\"input_tokens\":1,\"output_tokens\":2}\n");
+    let report = workspace.report(&["workload", "--by", "total-bucket", "log.ndjson"]);
+    assert_eq!(report.rows()[0]["input_tokens"], serde_json::json!(1));
+    assert_eq!(
+        (&report.rows()[1]["total_bucket"], &report.rows()[1]["input_tokens"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+}
