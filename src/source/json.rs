@@ -6,9 +6,9 @@
 //!
 //! 1. `index` finds the structure of some thousand bytes, 64 at a time, in vector registers
 //!    (`simd`);
-//! 2. a `shape`, learned from earlier lines (`lesson`), is laid along the index. Each field's key
-//!    and value are checked where the index says they must stand, and no field waits for the one
-//!    before it.
+//! 2. a `shape`, learned from earlier lines (`lesson`), is laid along the index (`fit`). Each
+//!    field's key and value are checked where the index says they must stand, and no field waits for
+//!    the one before it.
 //!
 //! A line that no shape fits goes through the general parser (`parse`), which knows all of JSON,
 //! decides alone what is valid, and is what shapes are learned from. So the answer for a line is
@@ -25,6 +25,7 @@
 mod agreement;
 mod array;
 mod decoder;
+mod fit;
 mod index;
 mod keys;
 mod leaves;

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
 
+use super::fit::{End, Fit, Fitted, Line};
 use super::index::{Index, Reading};
 use super::lesson::Lesson;
-use super::record::{Record, Span};
+use super::record::Record;
 use super::repertoire::Repertoire;
 use super::selection::RecordParser;
-use super::shape::{End, Fit, Line};
 use super::simd::{Instructions, Lanes, Task, WINDOW};
 use super::wanted::Wanted;
 use crate::source::value::Reject;
 
-/// Lines are taken in portions of about this many bytes, so that text and index stay in the nearest
-/// cache.
-const PORTION: usize = 32 << 10;
+/// Lines are taken in portions of about this many bytes, so that text and index stay in the
+/// processor's own caches.
+const PORTION: usize = 64 << 10;
 
 /// What becomes of the lines of a block.
 pub trait Sink {
@@ -32,8 +32,7 @@ pub struct LineDecoder {
     instructions: Instructions,
     index: Index,
     repertoire: Repertoire,
-    /// The values of the current line, if a shape fits.
-    spans: Vec<Span>,
+    fitted: Fitted,
     parser: RecordParser,
     /// A copy of the last lines of a block, with room behind them.
     padded: Vec<u8>,
@@ -49,7 +48,7 @@ impl LineDecoder {
             instructions,
             index: Index::default(),
             repertoire: Repertoire::default(),
-            spans: Vec::new(),
+            fitted: Fitted::default(),
             parser: RecordParser::new(wanted),
             padded: Vec::new(),
         }
@@ -93,7 +92,7 @@ impl LineDecoder {
     fn decode_indexed<L: Lanes, S: Sink>(&mut self, lanes: L, text: &[u8], length: usize, offset: usize, sink: &mut S) {
         lanes.run(Reading { index: &mut self.index, text: &text[..length] });
         let mut suspects = 0;
-        let mut line = Line { start: 0, entry: 0, quotes_before: 0 };
+        let mut line = Line { start: 0, entry: 1, quotes_before: 0 };
         while line.start < length {
             let fitting = self.fitting_shape(lanes, text, line);
             let end = match fitting {
@@ -102,14 +101,14 @@ impl LineDecoder {
                     sink.record(&Record {
                         text,
                         offset: offset + line.start,
-                        layout: &known.shape.layout,
-                        layout_id: Some(known.id),
-                        spans: &self.spans,
-                        index: Some(&self.index),
+                        layout: Some(known.id),
+                        present: &known.shape.present,
+                        spans: &known.shape.spans,
+                        escapes: self.index.escapes(line.start, end.at),
                         duplicate_keys: known.shape.duplicate_keys,
                     });
                     if end.unusual {
-                        self.repertoire.broaden(position, text, &self.spans);
+                        self.repertoire.broaden(position, text, &self.fitted.unusual);
                     }
                     self.repertoire.fitted(position);
                     end
@@ -126,9 +125,9 @@ impl LineDecoder {
     /// The first shape that fits the line, by its position in the repertoire.
     #[inline(always)]
     fn fitting_shape<L: Lanes>(&mut self, lanes: L, text: &[u8], line: Line) -> Option<(usize, End)> {
-        let LineDecoder { index, repertoire, spans, .. } = self;
-        for (position, known) in repertoire.shapes().iter().enumerate() {
-            let fit = Fit { shape: &known.shape, text, index, line, spans };
+        let LineDecoder { index, repertoire, fitted, .. } = self;
+        for (position, known) in repertoire.shapes_mut().iter_mut().enumerate() {
+            let fit = Fit { shape: &mut known.shape, text, index, line, fitted };
             if let Some(end) = lanes.run(fit) {
                 return Some((position, end));
             }
@@ -165,13 +164,10 @@ impl LineDecoder {
         if self.repertoire.merge(&lesson) {
             return;
         }
-        if let Some(shape) = lesson.shape() {
-            self.spans.resize(self.spans.len().max(shape.steps.len()), Span::default());
-            let (index, spans) = (&self.index, &mut self.spans[..]);
-            let fit = Fit { shape: &shape, text, index, line, spans };
-            if lanes.run(fit).is_some() {
-                return self.repertoire.learn(lesson, shape);
-            }
+        let mut shape = lesson.shape();
+        let fit = Fit { shape: &mut shape, text, index: &self.index, line, fitted: &mut self.fitted };
+        if lanes.run(fit).is_some() {
+            return self.repertoire.learn(lesson, shape);
         }
         // The line has a form that shapes do not allow for, such as blanks before a comma.
         self.repertoire.rest();

@@ -8,7 +8,11 @@
 //!
 //! A newline ends a line whatever came before it, so that a damaged line costs only itself.
 
+use super::record::Escapes;
 use super::simd::{Lanes, Masks, Task, WORD};
+
+/// The entry before the text: adding one to it wraps around to the first byte.
+const BEFORE: u32 = u32::MAX;
 
 /// The structure of a text of whole lines.
 #[derive(Default)]
@@ -77,7 +81,8 @@ impl Carry {
 }
 
 impl Index {
-    /// Positions in order; the last is a newline.
+    /// Positions in order. The first is one before the text, as if a newline were there; the last is
+    /// a newline.
     #[inline(always)]
     pub fn entries(&self) -> &[u32] {
         &self.entries[..self.entry_count]
@@ -101,6 +106,12 @@ impl Index {
     #[inline(always)]
     pub fn may_hold_escapes(&self, start: usize, end: usize) -> bool {
         self.words[start / WORD].special_before != self.words[end / WORD + 1].special_before
+    }
+
+    /// What is known of escapes in the line from `start` to `end`.
+    #[inline(always)]
+    pub fn escapes(&self, start: usize, end: usize) -> Escapes<'_> {
+        if self.may_hold_escapes(start, end) { Escapes::Indexed(self) } else { Escapes::Nowhere }
     }
 
     /// Reads a text of whole lines, each with its newline, shorter than 4 GiB.
@@ -137,9 +148,10 @@ impl Index {
     }
 
     fn make_room(&mut self, words: usize) {
-        if self.entries.len() < (words + 2) * WORD {
-            // Made anew, since zeros that are allocated cost nothing until they are touched.
-            self.entries = vec![0; (words + 2) * WORD];
+        if self.entries.len() < (words + 3) * WORD {
+            // A word more for the entry before the text. Made anew, since zeros that are allocated
+            // cost nothing until they are touched.
+            self.entries = vec![0; (words + 3) * WORD];
         }
         self.special.resize(words, 0);
         // Two more than the text has: for a position at its end, and for the counts behind that.
@@ -152,7 +164,8 @@ impl Index {
     #[inline(always)]
     fn list_entries(&mut self) {
         const USUAL: usize = 4;
-        let mut room = &mut self.entries[..];
+        self.entries[0] = BEFORE;
+        let mut room = &mut self.entries[1..];
         let all = room.len();
         let mut base = 0;
         for word in &self.words {
@@ -171,7 +184,7 @@ impl Index {
             room = &mut room[count..];
             base += WORD as u32;
         }
-        self.entry_count = all - room.len();
+        self.entry_count = 1 + all - room.len();
     }
 
     /// Checks escapes, and gathers what is not ASCII to validate it in one call, since each call

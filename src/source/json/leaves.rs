@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::keys::{Key, Keys};
 use super::parse::{Visitor, parse_object};
-use super::record::{Span, raw_value};
+use super::record::{Span, is_escaped, raw_value};
 use crate::source::value::{RawValue, Reject};
 
 /// Calls `leaf` with each value of one JSON text that is not an object with keys, and the keys that
@@ -34,7 +34,8 @@ impl Leaves<'_, '_> {
     fn end(&mut self, value: Span, is_leaf: bool) {
         // The record itself has no path, and is no leaf even if it is empty.
         if is_leaf && !self.path.is_empty() {
-            (self.leaf)(&self.path, raw_value(value.of(self.text), || true));
+            let text = value.of(self.text);
+            (self.leaf)(&self.path, raw_value(text, || is_escaped(text)));
         }
         self.path.pop();
     }

@@ -3,18 +3,17 @@
 
 use memchr::memchr;
 
+use super::fit::Line;
 use super::index::Index;
-use super::record::{Layout, Record, Span};
-use super::shape::{Kind, Line, Shape, Step};
+use super::record::{Record, Span};
+use super::shape::{Array, Field, Shape, Step, Tail, Value};
 
 /// What has been learned about lines with the same keys.
 pub(super) struct Lesson {
     parts: Vec<Part>,
-    /// The steps at which each wanted object and array starts and ends.
-    nested: Vec<(u32, u32)>,
-    has_arrays: bool,
-    /// The wanted values by step.
-    layout: Layout,
+    wanted: Vec<WantedValue>,
+    /// How many slots there are, with a value or not.
+    slots: usize,
     duplicate_keys: u32,
 }
 
@@ -24,27 +23,55 @@ struct Part {
     key: Box<[u8]>,
     blanks: Box<[u8]>,
     kind: Kind,
-    value: Usual,
+    value: Kinds,
     /// The entry's byte; for an array the one that ends it.
     structural: u8,
 }
 
-/// What a value has been so far.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Usual {
-    Number,
-    String,
-    /// Several kinds, a word, or no value at all.
-    Other,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A string, number or word stands before the entry.
+    Scalar,
+    /// Nothing does.
+    Empty,
+    /// Nothing does, and an array of any length starts, below this many objects.
+    Array { depth: u8 },
 }
 
-impl Usual {
-    fn of(value: &[u8]) -> Usual {
+/// A wanted value and the steps at which it starts and ends.
+struct WantedValue {
+    slot: u32,
+    first: u32,
+    last: u32,
+    is_nested: bool,
+}
+
+/// The kinds that a value has had so far, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kinds(u8);
+
+impl Kinds {
+    const STRING: Kinds = Kinds(1);
+    const NUMBER: Kinds = Kinds(2);
+    const WORD: Kinds = Kinds(4);
+    const TEXT: Kinds = Kinds(1 | 4);
+    const ANY: Kinds = Kinds(1 | 2 | 4);
+
+    fn of(value: &[u8]) -> Kinds {
         match value.first() {
-            Some(b'"') => Usual::String,
-            Some(b'-' | b'0'..=b'9') => Usual::Number,
-            _ => Usual::Other,
+            Some(b'"') => Kinds::STRING,
+            Some(b'-' | b'0'..=b'9') => Kinds::NUMBER,
+            _ => Kinds::WORD,
         }
+    }
+
+    fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// Whether values of these kinds are checked in a way of their own, else as values of any kind.
+    fn are_usual(self) -> bool {
+        matches!(self, Kinds::STRING | Kinds::NUMBER | Kinds::WORD | Kinds::TEXT)
     }
 }
 
@@ -55,12 +82,14 @@ impl Lesson {
         let mut segments = Segments { text, index, entry: line.entry, from: line.start };
         let mut lesson = Lesson {
             parts: Vec::new(),
-            nested: Vec::new(),
-            has_arrays: false,
-            layout: record.layout.clone(),
+            wanted: Vec::new(),
+            slots: record.spans.len(),
             duplicate_keys: record.duplicate_keys(),
         };
-        // The steps at which the objects that are open started.
+        // The steps at which each slot's value and each object and array starts, and at which the
+        // latter end; those at which the objects that are open started.
+        let mut starts = vec![0; record.spans.len()];
+        let mut nested = Vec::new();
         let mut objects = Vec::new();
         while lesson.parts.last().is_none_or(|part| part.structural != b'\n') {
             let segment = segments.next_segment()?;
@@ -73,35 +102,38 @@ impl Lesson {
                         return None;
                     }
                     structural = b']';
-                    lesson.has_arrays = true;
-                    lesson.nested.push((step, step));
+                    nested.push((step, step));
                     Kind::Array { depth: u8::try_from(objects.len()).ok()? }
                 }
                 b'{' => {
                     objects.push(step);
-                    Kind::Bare
+                    Kind::Empty
                 }
-                _ if segment.value == segment.at => Kind::Bare,
+                _ if segment.value == segment.at => Kind::Empty,
                 _ => Kind::Scalar,
             };
             if structural == b'}' {
-                lesson.nested.push((objects.pop()?, step));
+                nested.push((objects.pop()?, step));
             }
             for &slot in record.present() {
-                let span = record.spans[record.layout.places[slot as usize] as usize];
+                let span = record.spans[slot as usize];
                 if line.start + span.start as usize == segment.value {
-                    lesson.layout.places[slot as usize] = step;
+                    starts[slot as usize] = step;
                 }
             }
             lesson.parts.push(Part {
                 key: text[segment.start..segment.key_end].into(),
                 blanks: text[segment.key_end..segment.value].into(),
                 kind,
-                value: Usual::of(&text[segment.value..segment.at]),
+                value: Kinds::of(&text[segment.value..segment.at]),
                 structural,
             });
         }
-        lesson.nested.retain(|(first, _)| lesson.layout.places.contains(first));
+        for &slot in record.present() {
+            let first = starts[slot as usize];
+            let end = nested.iter().find(|(start, _)| *start == first).map(|&(_, last)| last);
+            lesson.wanted.push(WantedValue { slot, first, last: end.unwrap_or(first), is_nested: end.is_some() });
+        }
         Some(lesson)
     }
 
@@ -117,65 +149,82 @@ impl Lesson {
         }
         let mut is_new = false;
         for (part, other) in self.parts.iter_mut().zip(&other.parts) {
-            if part.value != Usual::Other && (part.value != other.value || part.blanks != other.blanks) {
-                part.value = Usual::Other;
-                is_new = true;
-            }
+            let same_blanks = part.blanks == other.blanks;
+            let kinds = if same_blanks { part.value.and(other.value) } else { Kinds::ANY };
+            is_new |= kinds != part.value;
+            part.value = kinds;
         }
         Some(is_new)
     }
 
-    /// Learns that some numbers need not be numbers, from a line of this shape. Returns whether
-    /// there were any.
-    pub fn broaden(&mut self, text: &[u8], spans: &[Span]) -> bool {
-        let mut is_new = false;
-        for (part, span) in self.parts.iter_mut().zip(spans) {
-            if part.value == Usual::Number && Usual::of(span.of(text)) != Usual::Number {
-                part.value = Usual::Other;
-                is_new = true;
-            }
-        }
-        is_new
+    /// Learns that the value before the entry of a step may be of another kind. Returns whether
+    /// that is new.
+    pub fn broaden(&mut self, step: u32, value: &[u8]) -> bool {
+        let Some(part) = self.parts.get_mut(step as usize) else { return false };
+        let before = part.value;
+        part.value = before.and(Kinds::of(value));
+        part.value != before
     }
 
-    /// The shape of such lines. None if a key is too long to be worth it.
-    pub fn shape(&self) -> Option<Shape> {
+    /// The shape of such lines.
+    pub fn shape(&self) -> Shape {
         let mut shape = Shape {
-            steps: Vec::with_capacity(self.parts.len()),
-            numbers: Vec::new(),
-            others: Vec::new(),
-            nested: self.nested.clone(),
-            quotes: 0,
-            has_arrays: self.has_arrays,
-            layout: self.layout.clone(),
+            present: self.wanted.iter().map(|value| value.slot).collect(),
+            spans: vec![Span::ABSENT; self.slots],
             duplicate_keys: self.duplicate_keys,
+            steps: Vec::with_capacity(self.parts.len()),
+            tails: Vec::new(),
+            arrays: Vec::new(),
+            numbers: Vec::new(),
+            words: Vec::new(),
+            texts: Vec::new(),
+            mixed: Vec::new(),
+            empty: Vec::new(),
+            values: Vec::new(),
+            spaced: Vec::new(),
+            quotes: 0,
         };
-        // What the entry before leaves to this step: its own byte, and the closing quote of a
-        // string before that.
+        let mut fields = Vec::with_capacity(self.parts.len());
+        // What the entry before leaves to this step, and where that starts: its own byte, and the
+        // closing quote of a string before that.
         let mut learned = Vec::new();
-        let mut back = 0;
-        for (part, number) in self.parts.iter().zip(0..) {
+        let mut skip = 1_u32;
+        for (part, step) in self.parts.iter().zip(0..) {
+            let is_scalar = part.kind == Kind::Scalar;
             learned.extend_from_slice(&part.key);
-            if part.kind != Kind::Scalar || part.value != Usual::Other {
+            if !is_scalar || part.value.are_usual() {
                 learned.extend_from_slice(&part.blanks);
             }
-            let value = learned.len();
-            let is_string = part.kind == Kind::Scalar && part.value == Usual::String;
-            learned.extend_from_slice(if is_string { b"\"" } else { b"" });
-            match part.value {
-                _ if part.kind != Kind::Scalar => {}
-                Usual::Number => shape.numbers.push(number),
-                Usual::Other => shape.others.push(number),
-                Usual::String => shape.quotes += 2,
+            let field = Field { step, skip: skip.wrapping_add(learned.len() as u32) };
+            fields.push(field);
+            let is_string = is_scalar && part.value == Kinds::STRING;
+            let quote: &[u8] = if is_string { b"\"" } else { b"" };
+            learned.extend_from_slice(quote);
+            match (part.kind, part.value) {
+                (Kind::Array { depth }, _) => shape.arrays.push(Array { field, depth }),
+                (Kind::Empty, _) => shape.empty.push(field),
+                (Kind::Scalar, Kinds::STRING) => shape.quotes += 2,
+                (Kind::Scalar, Kinds::NUMBER) => shape.numbers.push(field),
+                (Kind::Scalar, Kinds::WORD) => shape.words.push(field),
+                (Kind::Scalar, Kinds::TEXT) => shape.texts.push(field),
+                (Kind::Scalar, _) => shape.mixed.push(field),
             }
             shape.quotes += if part.key.contains(&b'"') { 2 } else { 0 };
-            shape.steps.push(Step::new(&learned, back, value, part.kind)?);
-            back = u8::from(is_string);
+            shape.steps.push(Step::new(&learned, skip));
+            shape.tails.extend(Tail::new(step, &learned, skip));
+            skip = if is_string { u32::MAX } else { 0 };
             learned.clear();
-            learned.extend_from_slice(if is_string { b"\"" } else { b"" });
+            learned.extend_from_slice(quote);
             learned.push(part.structural);
         }
-        Some(shape)
+        for &WantedValue { slot, first, last, is_nested } in &self.wanted {
+            let field = fields[first as usize];
+            shape.values.push(Value { slot, field, last, closing: u32::from(is_nested) });
+            if shape.mixed.contains(&field) {
+                shape.spaced.push(slot);
+            }
+        }
+        shape
     }
 }
 

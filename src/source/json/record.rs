@@ -13,38 +13,34 @@ pub(super) struct Span {
 }
 
 impl Span {
+    /// In no text.
+    pub const ABSENT: Span = Span { start: u32::MAX, end: 0 };
+
     pub fn new(start: usize, end: usize) -> Span {
         Span { start: start as u32, end: end as u32 }
     }
 
+    /// What stands there, nothing if it is not in the text.
     pub fn of(self, text: &[u8]) -> &[u8] {
-        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+        self.within(text).unwrap_or_default()
     }
-}
 
-/// Which of the wanted values a record has, and where in its list of spans they stand.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
-    /// For each slot the position of its span, or [`Layout::ABSENT`].
-    pub places: Vec<u32>,
-    /// The slots that have a span.
-    pub present: Vec<u32>,
-}
-
-impl Layout {
-    /// No list of spans is this long.
-    pub const ABSENT: u32 = u32::MAX;
+    #[inline(always)]
+    pub fn within(self, text: &[u8]) -> Option<&[u8]> {
+        text.get(self.start as usize..self.end as usize)
+    }
 }
 
 /// The wanted values of one accepted line, not yet converted.
 pub struct Record<'a> {
     pub(super) text: &'a [u8],
     pub(super) offset: usize,
-    pub(super) layout: &'a Layout,
-    pub(super) layout_id: Option<usize>,
+    pub(super) layout: Option<usize>,
+    pub(super) present: &'a [u32],
+    /// For each slot the place of its value, or [`Span::ABSENT`].
     pub(super) spans: &'a [Span],
-    /// The index of `text`, if it has one: it knows texts without escapes.
-    pub(super) index: Option<&'a Index>,
+    /// Where texts with escapes are, if the line may have any.
+    pub(super) escapes: Escapes<'a>,
     pub(super) duplicate_keys: u32,
 }
 
@@ -54,23 +50,24 @@ impl<'a> Record<'a> {
         self.offset
     }
 
-    /// The value at the slot's path.
-    #[inline]
+    /// The value at the slot's path. Always inlined, since a call costs more than what it does.
+    #[inline(always)]
     pub fn get(&self, slot: usize) -> RawValue<'a> {
-        let span = self.layout.places.get(slot).and_then(|&place| self.spans.get(place as usize));
-        span.map_or(RawValue::Missing, |span| self.value(*span))
+        let Some(&span) = self.spans.get(slot) else { return RawValue::Missing };
+        let Some(value) = span.within(self.text) else { return RawValue::Missing };
+        raw_value(value, || self.escapes.are_in(span, value))
     }
 
     /// The number of the set of present slots: records of the same layout fill the same slots. None
     /// if the line came through the general parser. Numbers count up from 0 as a decoder learns,
     /// and are not used twice.
     pub fn layout(&self) -> Option<usize> {
-        self.layout_id
+        self.layout
     }
 
     /// The slots whose path the record has, in no order.
     pub fn present(&self) -> &'a [u32] {
-        &self.layout.present
+        self.present
     }
 
     /// How many keys repeat an earlier one of their object, at any level. The last of them is the
@@ -78,28 +75,48 @@ impl<'a> Record<'a> {
     pub fn duplicate_keys(&self) -> u32 {
         self.duplicate_keys
     }
+}
 
-    #[inline]
-    fn value(&self, span: Span) -> RawValue<'a> {
-        let escapes_possible =
-            || self.index.is_none_or(|index| index.may_hold_escapes(span.start as usize, span.end as usize));
-        raw_value(span.of(self.text), escapes_possible)
+/// What is known about backslashes in a line without looking for them.
+#[derive(Clone, Copy)]
+pub(super) enum Escapes<'a> {
+    /// There are none.
+    Nowhere,
+    /// Some words of the index may hold some.
+    Indexed(&'a Index),
+    Anywhere,
+}
+
+impl Escapes<'_> {
+    /// Whether there are any in the text, which is that of the span.
+    #[inline(always)]
+    fn are_in(self, span: Span, text: &[u8]) -> bool {
+        match self {
+            Escapes::Nowhere => false,
+            Escapes::Indexed(index) => {
+                index.may_hold_escapes(span.start as usize, span.end as usize) && is_escaped(text)
+            }
+            Escapes::Anywhere => is_escaped(text),
+        }
     }
 }
 
-/// The value that `text`, which is valid JSON, says. `escapes_possible` may know without looking
-/// that there is no backslash in it.
-#[inline]
-pub(super) fn raw_value(text: &[u8], escapes_possible: impl FnOnce() -> bool) -> RawValue<'_> {
+/// Whether the text of a string holds escapes.
+#[inline(never)]
+pub(super) fn is_escaped(text: &[u8]) -> bool {
+    memchr(b'\\', text).is_some()
+}
+
+/// The value that `text`, which is valid JSON, says. `is_escaped` is asked if it is a string.
+#[inline(always)]
+pub(super) fn raw_value(text: &[u8], is_escaped: impl FnOnce() -> bool) -> RawValue<'_> {
     match text {
-        [b'"', bytes @ .., _] => {
-            let escaped = escapes_possible() && memchr(b'\\', bytes).is_some();
-            RawValue::Text { bytes, escaped }
-        }
-        [b'{' | b'[', ..] => RawValue::Nested(text),
+        [b'-'..=b'9', ..] => RawValue::Number(text),
+        [b'"', bytes @ .., _] => RawValue::Text { bytes, escaped: is_escaped() },
         [b'n', ..] => RawValue::Null,
         [b't', ..] => RawValue::Bool(true),
         [b'f', ..] => RawValue::Bool(false),
+        [b'{' | b'[', ..] => RawValue::Nested(text),
         _ => RawValue::Number(text),
     }
 }

@@ -36,12 +36,17 @@ impl Repertoire {
         &self.known
     }
 
-    /// Lets the shape at the position learn from a line that fitted but had unusual values.
+    pub fn shapes_mut(&mut self) -> &mut [Known] {
+        &mut self.known
+    }
+
+    /// Lets the shape at the position learn from values of a line that fitted, each with its step.
     #[cold]
-    pub fn broaden(&mut self, position: usize, text: &[u8], spans: &[Span]) {
-        let known = &mut self.known[position];
-        if known.lesson.broaden(text, spans) {
-            known.remake();
+    pub fn broaden(&mut self, position: usize, text: &[u8], values: &[(u32, Span)]) {
+        let Known { shape, lesson, .. } = &mut self.known[position];
+        let broadened = values.iter().filter(|(step, span)| lesson.broaden(*step, span.of(text)));
+        if broadened.count() > 0 {
+            *shape = lesson.shape();
         }
     }
 
@@ -68,7 +73,7 @@ impl Repertoire {
         for known in &mut self.known {
             if let Some(is_new) = known.lesson.merge(lesson) {
                 if is_new {
-                    known.remake();
+                    known.shape = known.lesson.shape();
                 }
                 return true;
             }
@@ -93,13 +98,5 @@ impl Repertoire {
     pub fn rest(&mut self) {
         self.last_pause = (2 * self.last_pause + 1).min(LONGEST_PAUSE);
         self.pause = self.last_pause;
-    }
-}
-
-impl Known {
-    fn remake(&mut self) {
-        if let Some(shape) = self.lesson.shape() {
-            self.shape = shape;
-        }
     }
 }

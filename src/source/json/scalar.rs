@@ -89,26 +89,30 @@ fn is_string(bytes: &[u8]) -> bool {
 #[inline(always)]
 pub(super) fn number_faults<L: Lanes>(lanes: L, window: &[u8; WINDOW], length: u32) -> u32 {
     let (non_digits, stops) = lanes.non_digits_and_stops(window);
-    let too_long = length / WINDOW as u32;
-    let inside = non_digits & !u32::MAX.wrapping_shl(length);
-    let second_non_digit = inside & inside.wrapping_sub(1);
-    // The first byte is no digit either if there is none.
-    let ends = (non_digits | non_digits.wrapping_shr(length.wrapping_sub(1))) & 1;
-    let leading_zero = u32::from(window[0] == b'0') << 1 & !non_digits;
-    too_long | inside & !stops | second_non_digit | ends | leading_zero
+    // The full stop of a fraction, if the first byte that is no digit is one.
+    let stop = non_digits & non_digits.wrapping_neg() & stops;
+    // The last bit keeps the end within the window.
+    let end = ((non_digits ^ stop) | 1 << (WINDOW - 1)).trailing_zeros();
+    // A digit must be the first byte, and must follow the full stop.
+    let no_digit = non_digits & (stop << 1 | 1);
+    let leading_zero = stops & !(non_digits >> 1) & 1;
+    (end ^ length) | no_digit | leading_zero
 }
 
 /// Whether the first bytes are one of the words of JSON, with no branch for the one it is.
 #[inline(always)]
 pub(super) fn is_usual_word(window: &[u8; WINDOW], length: u32) -> bool {
-    let [a, b, c, d, last, ..] = *window;
-    let four = u32::from_le_bytes([a, b, c, d]);
+    let (fours, _) = window.as_chunks();
+    let four = u32::from_le_bytes(fours[0]);
     let is = |word: &[u8; 4]| four == u32::from_le_bytes(*word);
-    ((length == 4) & (is(b"true") | is(b"null"))) | ((length == 5) & is(b"fals") & (last == b'e'))
+    ((length == 4) & (is(b"true") | is(b"null"))) | ((length == 5) & is(b"fals") & (window[4] == b'e'))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::simd::Portable;
     use super::*;
 
     #[test]
@@ -119,6 +123,20 @@ mod tests {
         }
         for broken in ["01", "-01", "1.}", ".5", "+1", "1e}", "1e+}", "-}", "--1", "1.e5"] {
             assert_eq!(scalar_length(broken.as_bytes()), Err(Reject::Malformed), "{broken}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_looks_faultless_is_a_number(number in "[0-9.]{0,34}|[0-9]{0,31}\\.?[0-9]{0,4}", behind in "[,}e-]") {
+            let text = format!("{number}{behind:,<64}");
+            let window = window(text.as_bytes(), 0).expect("long enough");
+            let looks_faultless = number_faults(Portable, window, number.len() as u32) == 0;
+            let is_number = scalar_length(number.as_bytes()) == Ok(number.len());
+            prop_assert_eq!(looks_faultless, is_number && number.len() < WINDOW);
+            for length in number.len() + 1..40 {
+                prop_assert_ne!(number_faults(Portable, window, length as u32), 0);
+            }
         }
     }
 

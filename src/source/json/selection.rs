@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{Key, Keys};
 use super::parse::{Visitor, parse_object};
-use super::record::{Layout, Record, Span};
+use super::record::{Escapes, Record, Span};
 use super::wanted::{NodeId, Wanted};
 use crate::source::value::Reject;
 
@@ -29,10 +29,10 @@ impl RecordParser {
         Ok(Record {
             text,
             offset: 0,
-            layout: &self.selection.layout,
-            layout_id: None,
+            layout: None,
+            present: &self.selection.present,
             spans: &self.selection.spans,
-            index: None,
+            escapes: Escapes::Anywhere,
             duplicate_keys,
         })
     }
@@ -41,7 +41,8 @@ impl RecordParser {
 /// Keeps where the wanted values stand.
 struct Selection {
     wanted: Arc<Wanted>,
-    layout: Layout,
+    /// The slots that have a value, and for each slot where that stands.
+    present: Vec<u32>,
     spans: Vec<Span>,
     open: Vec<Open>,
     /// The wanted node of the value that comes next.
@@ -62,8 +63,8 @@ struct Open {
 impl Selection {
     fn new(wanted: Arc<Wanted>) -> Selection {
         Selection {
-            layout: Layout { places: vec![Layout::ABSENT; wanted.slots()], present: Vec::new() },
-            spans: Vec::new(),
+            present: Vec::new(),
+            spans: vec![Span::ABSENT; wanted.slots()],
             open: Vec::new(),
             next: None,
             seen: vec![false; wanted.nodes()],
@@ -73,22 +74,33 @@ impl Selection {
     }
 
     fn clear(&mut self) {
-        for slot in self.layout.present.drain(..) {
-            self.layout.places[slot as usize] = Layout::ABSENT;
+        for slot in self.present.drain(..) {
+            self.spans[slot as usize] = Span::ABSENT;
         }
         for node in self.seen_nodes.drain(..) {
             self.seen[node.index()] = false;
         }
-        self.spans.clear();
         self.open.clear();
         self.next = Some(NodeId::ROOT);
     }
 
     fn fill(&mut self, node: Option<NodeId>, value: Span) {
         if let Some(slot) = node.and_then(|node| self.wanted.slot(node)) {
-            self.layout.places[slot as usize] = self.spans.len() as u32;
-            self.layout.present.push(slot);
-            self.spans.push(value);
+            self.present.push(slot);
+            self.spans[slot as usize] = value;
+        }
+    }
+
+    /// Forgets the value at the node and all below it.
+    #[cold]
+    fn take_back(&mut self, node: NodeId) {
+        if let Some(slot) = self.wanted.slot(node) {
+            self.spans[slot as usize] = Span::ABSENT;
+            self.present.retain(|&present| present != slot);
+        }
+        let wanted = Arc::clone(&self.wanted);
+        for child in wanted.children(node) {
+            self.take_back(child);
         }
     }
 }
@@ -102,7 +114,7 @@ impl Visitor for Selection {
         self.next = if key.escaped { self.wanted.child_escaped(object, name) } else { self.wanted.child(object, name) };
         let Some(node) = self.next else { return };
         if self.seen[node.index()] {
-            take_back(&self.wanted, &mut self.layout, node);
+            self.take_back(node);
         } else {
             self.seen[node.index()] = true;
             self.seen_nodes.push(node);
@@ -122,18 +134,6 @@ impl Visitor for Selection {
     fn close(&mut self, value: Span) {
         let node = self.open.pop().and_then(|open| open.node);
         self.fill(node, value);
-    }
-}
-
-/// Forgets the value at the node and all below it.
-#[cold]
-fn take_back(wanted: &Wanted, layout: &mut Layout, node: NodeId) {
-    if let Some(slot) = wanted.slot(node) {
-        layout.places[slot as usize] = Layout::ABSENT;
-        layout.present.retain(|&present| present != slot);
-    }
-    for child in wanted.children(node) {
-        take_back(wanted, layout, child);
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) trait Lanes: Copy {
     fn prefix_xor(self, bits: u64) -> u64;
     /// A bit for each byte in which the windows agree.
     fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32;
-    /// A bit for each byte that is no decimal digit, and a bit for each full stop.
+    /// What can be wrong with a number: a bit for each byte that is no decimal digit; and a bit for
+    /// each full stop behind the first byte, the first bit being set if the first byte is `0`.
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
 
     /// Starts work that is built for these instructions, as a function of its own.
@@ -112,7 +113,8 @@ impl Lanes for Portable {
 
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
         let mask = |is: fn(u8) -> bool| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(is(window[bit])) << bit);
-        (mask(|byte| !byte.is_ascii_digit()), mask(|byte| byte == b'.'))
+        let stops = mask(|byte| byte == b'.') & !1;
+        (mask(|byte| !byte.is_ascii_digit()), stops | u32::from(window[0] == b'0'))
     }
 
     fn run<T: Task>(self, task: T) -> T::Output {
@@ -245,7 +247,8 @@ mod x86 {
         // Moved so that the digits are the ten lowest of the signed bytes.
         let moved = _mm256_add_epi8(bytes, _mm256_set1_epi8(i8::MIN.wrapping_sub(b'0' as i8)));
         let non_digits = _mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9));
-        let stops = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'.' as i8));
+        let sought = _mm256_insert_epi8(_mm256_set1_epi8(b'.' as i8), b'0' as i8, 0);
+        let stops = _mm256_cmpeq_epi8(bytes, sought);
         (bits(non_digits), bits(stops))
     }
 }
