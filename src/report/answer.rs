@@ -105,8 +105,7 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let more = if source.rejected > examples.len() as u64 { ", ..." } else { "" };
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
     for (column, why, count) in &counts.unfit {
-        let text =
-            format!("values of {column} that are {} count as missing, where this question reads them", why.phrase());
+        let text = format!("values of {column} that are {} count as missing", why.phrase());
         note("unfit_value", *count, text);
     }
     for (column, count) in &counts.derived {
@@ -124,7 +123,7 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     note(
         "zone_assumed",
         counts.zone_assumed,
-        format!("times among those read name no zone and are taken as {zone}, or as their source's zone"),
+        format!("times name no zone and are read as {zone}, or as their source's zone"),
     );
     if request.time.since.is_some() || request.time.until.is_some() {
         note("undated", source.undated, "records without a timestamp are outside every time range".to_owned());

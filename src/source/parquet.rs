@@ -16,7 +16,9 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, Timestamp
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfigBuilder, ParquetFileReaderFactory, ParquetSource,
+};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
@@ -136,6 +138,7 @@ pub fn plans(
     projection: &[usize],
     predicate: Option<&Arc<dyn PhysicalExpr>>,
     partitions: usize,
+    reader: &Arc<dyn ParquetFileReaderFactory>,
 ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
     let output_schema = Arc::new(schema.arrow.project(projection)?);
     let named = projection.contains(&Column::SourceFile.index());
@@ -160,7 +163,7 @@ pub fn plans(
     }
     let plan = |(class, files): (Class, Vec<PartitionedFile>)| {
         let columns = column_plan(&class, schema, &mappings[class.file.mapping], projection, output_schema.clone());
-        scan(Arc::new(columns), &class.schema, files, predicate, partitions)
+        scan(Arc::new(columns), &class.schema, files, predicate, partitions, reader.clone())
     };
     alike.into_iter().map(plan).collect()
 }
@@ -229,7 +232,7 @@ fn row_groups(
 /// A file cut into runs of row groups, some for every thread, so that all threads end together.
 fn pieces(log: &ParquetLog, groups: &[usize], partitions: usize) -> Vec<PartitionedFile> {
     let all = log.footer.metadata().num_row_groups();
-    let run = groups.len().div_ceil(partitions * 4).max(1);
+    let run = groups.len().div_ceil(partitions * 8).max(1);
     groups
         .chunks(run)
         .map(|run| {
@@ -318,6 +321,7 @@ fn scan(
     files: Vec<PartitionedFile>,
     predicate: Option<&Arc<dyn PhysicalExpr>>,
     partitions: usize,
+    reader: Arc<dyn ParquetFileReaderFactory>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let schema = Arc::new(datafusion::datasource::physical_plan::parquet::transform_schema_to_view(schema));
     let extras = columns.outputs.iter().flat_map(|output| &output.extra);
@@ -325,7 +329,7 @@ fn scan(
     let mut indices: Vec<usize> = read.map(|origin| schema.index_of(&origin.path[0])).collect::<Result<_, _>>()?;
     indices.sort_unstable();
     indices.dedup();
-    let mut source = ParquetSource::new(TableSchema::from(schema.clone()));
+    let mut source = ParquetSource::new(TableSchema::from(schema.clone())).with_parquet_file_reader_factory(reader);
     if let Some(pruning) = predicate.and_then(|predicate| pruning(predicate, &columns, &schema)) {
         source = source.with_predicate(pruning);
     }

@@ -10,8 +10,11 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::DFSchema;
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::utils::collect_columns;
@@ -89,9 +92,13 @@ impl TableProvider for LogTable {
         if !self.parquets.is_empty() {
             let columns = scans.columns(!self.span_known);
             let pruning = scans.pruning(&columns)?;
-            for scan in
-                parquet::plans(&self.parquets, &self.schema, &self.mappings, &columns, pruning.as_ref(), partitions)?
-            {
+            // the pieces of one file share its footer
+            let store = state.runtime_env().object_store(ObjectStoreUrl::local_filesystem())?;
+            let footers = state.runtime_env().cache_manager.get_file_metadata_cache();
+            let reader: Arc<dyn ParquetFileReaderFactory> =
+                Arc::new(CachedParquetFileReaderFactory::new(store, footers));
+            let (logs, pruning) = (&self.parquets, pruning.as_ref());
+            for scan in parquet::plans(logs, &self.schema, &self.mappings, &columns, pruning, partitions, &reader)? {
                 plans.push(scans.finish(scan, &columns)?);
             }
         }

@@ -208,17 +208,11 @@ fn a_column_may_change_its_type_from_record_to_record() {
     assert_eq!(report.column("request_id")[..4], ["1", "1", "1.5", "1.0"]);
     let unfit: Vec<_> = report.notes("unfit_value");
     assert!(
-        unfit.contains(&(
-            "values of input_tokens that are no whole number count as missing, where this question reads them",
-            Some(1)
-        )),
+        unfit.contains(&("values of input_tokens that are no whole number count as missing", Some(1))),
         "{unfit:?}"
     );
     assert!(
-        unfit.contains(&(
-            "values of input_tokens that are of another type count as missing, where this question reads them",
-            Some(3)
-        )),
+        unfit.contains(&("values of input_tokens that are of another type count as missing", Some(3))),
         "{unfit:?}"
     );
 }
@@ -243,10 +237,7 @@ fn nan_and_infinity_are_missing_and_counted() {
         let (row, report) = odd_row(&format!("{{\"request_id\":\"x\",\"total_latency_ms\":{word},\"status\":\"ok\"}}"));
         assert_eq!(row["total_latency_ms"], Value::Null, "{word}");
         assert_eq!(row["failed"], false, "{word}");
-        let expected = (
-            "values of total_latency_ms that are NaN or Infinity count as missing, where this question reads them",
-            Some(1),
-        );
+        let expected = ("values of total_latency_ms that are NaN or Infinity count as missing", Some(1));
         assert_eq!(report.note("unfit_value"), expected, "{word}");
     }
 }
@@ -263,8 +254,7 @@ fn integers_beyond_doubles_are_exact_and_beyond_i64_missing() {
     let (row, report) = odd_row(r#"{"request_id":123456789012345678901234567890,"input_tokens":9223372036854775808}"#);
     assert_eq!(row["input_tokens"], Value::Null);
     assert_eq!(row["request_id"], "123456789012345678901234567890");
-    let expected =
-        ("values of input_tokens that are out of range count as missing, where this question reads them", Some(1));
+    let expected = ("values of input_tokens that are out of range count as missing", Some(1));
     assert_eq!(report.note("unfit_value"), expected);
 }
 
