@@ -6,6 +6,7 @@
 //! ```
 
 pub mod blocks;
+mod builder;
 pub mod columnar;
 pub mod compression;
 pub mod counts;

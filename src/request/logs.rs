@@ -192,7 +192,7 @@ mod tests {
 
     fn place(logs: Option<&str>) -> Place {
         Place {
-            folder: "/work".into(),
+            folder: "/srv".into(),
             now: "2025-06-10T12:00:00Z".parse().unwrap(),
             logs: logs.map(Into::into),
             config: None,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn config(logs: &[&str], sources: &[(&str, &[&str])]) -> Config {
-        let folder = Path::new("/work/conf[1]");
+        let folder = Path::new("/srv/conf[1]");
         let sources = sources.iter().map(|(name, paths)| Source {
             name: (*name).to_owned(),
             role: None,
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(paths(&find(&[], &both, &config).0), ["a.ndjson", "b/*.gz"]);
         assert_eq!(
             paths(&find(&[], &place(None), &config).0),
-            ["/work/conf[1]/c.ndjson", "/work/conf[1]/engine/*.ndjson"]
+            ["/srv/conf[1]/c.ndjson", "/srv/conf[1]/engine/*.ndjson"]
         );
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let typed = [
             "conf[1]/engine/a.ndjson",
             "./conf[1]/old/2024/b.csv",
-            "/work/gw/x/y/c.gz",
+            "/srv/gw/x/y/c.gz",
             "conf[1]/engine/deep/d.ndjson",
             "conf1/engine/a.ndjson",
             "-",
@@ -272,7 +272,7 @@ mod tests {
             [
                 "conf[1]/engine/a.ndjson, ./conf[1]/old/2024/b.csv: \
                  read with the settings of [[source]] `engine` of the config",
-                "/work/gw/x/y/c.gz: read with the settings of [[source]] `gateway` of the config",
+                "/srv/gw/x/y/c.gz: read with the settings of [[source]] `gateway` of the config",
             ]
         );
     }

@@ -151,14 +151,12 @@ pub fn plans(
                 derived,
                 dated: log.span.is_some(),
             };
-            let files = match alike.iter_mut().find(|(other, _)| *other == class) {
-                Some((_, files)) => files,
-                None => {
-                    alike.push((class, Vec::new()));
-                    &mut alike.last_mut().expect("just pushed").1
-                }
-            };
-            files.extend(pieces(log, &groups, partitions));
+            let known = alike.iter().position(|(other, _)| *other == class);
+            let position = known.unwrap_or_else(|| {
+                alike.push((class, Vec::new()));
+                alike.len() - 1
+            });
+            alike[position].1.extend(pieces(log, &groups, partitions));
         }
     }
     let plan = |(class, files): (Class, Vec<PartitionedFile>)| {

@@ -5,10 +5,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions,
-    StringViewBuilder, TimestampNanosecondBuilder,
-};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use jiff::tz::TimeZone;
@@ -21,6 +18,7 @@ use crate::record::outcome::{self, Clue, Said};
 use crate::record::timestamp::{self, Instant};
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind};
+use crate::source::builder::Builder;
 use crate::source::counts::{Counts, PublishedCounts};
 use crate::source::json::Wanted;
 use crate::source::mapping::{Mapping, extra_candidates};
@@ -490,122 +488,6 @@ fn said(raw: RawValue<'_>) -> Said<'_> {
         RawValue::Number(text) | RawValue::Text { bytes: text, .. } => Said::Text(text),
         RawValue::Nested(json) => {
             Said::Nested { empty: json.iter().filter(|byte| !byte.is_ascii_whitespace()).count() == 2 }
-        }
-    }
-}
-
-/// Appends what `read` makes of a text, or null.
-fn append<T>(
-    text: Option<&[u8]>,
-    read: impl FnOnce(&[u8]) -> Result<T, Unfit>,
-    mut append: impl FnMut(Option<T>),
-) -> Result<(), Unfit> {
-    match text.map(read).transpose() {
-        Ok(value) => {
-            append(value);
-            Ok(())
-        }
-        Err(why) => {
-            append(None);
-            Err(why)
-        }
-    }
-}
-
-/// A column while it is filled.
-enum Builder {
-    Text(StringViewBuilder),
-    Count(Int64Builder),
-    Number(Float64Builder),
-    Time(TimestampNanosecondBuilder),
-    Flag(BooleanBuilder),
-    Money(Decimal128Builder),
-}
-
-impl Builder {
-    fn new(kind: Kind, rows: usize) -> Self {
-        match kind {
-            Kind::Text | Kind::Id => Builder::Text(StringViewBuilder::with_capacity(rows)),
-            Kind::Count => Builder::Count(Int64Builder::with_capacity(rows)),
-            Kind::Number | Kind::Duration => Builder::Number(Float64Builder::with_capacity(rows)),
-            Kind::Time => {
-                Builder::Time(TimestampNanosecondBuilder::with_capacity(rows).with_data_type(kind.data_type()))
-            }
-            Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
-            Kind::Money => Builder::Money(Decimal128Builder::with_capacity(rows).with_data_type(kind.data_type())),
-        }
-    }
-
-    fn text(&mut self, value: Option<&[u8]>) {
-        // The decoder let only valid UTF-8 pass; a byte that is not becomes a replacement character, never an error.
-        if let Builder::Text(builder) = self {
-            match value.map(String::from_utf8_lossy) {
-                Some(text) => builder.append_value(text),
-                None => builder.append_null(),
-            }
-        }
-    }
-
-    fn count(&mut self, value: Option<i64>) {
-        if let Builder::Count(builder) = self {
-            builder.append_option(value);
-        }
-    }
-
-    fn number(&mut self, value: Option<f64>) {
-        if let Builder::Number(builder) = self {
-            builder.append_option(value);
-        }
-    }
-
-    fn time(&mut self, value: Option<i64>) {
-        if let Builder::Time(builder) = self {
-            builder.append_option(value);
-        }
-    }
-
-    fn flag(&mut self, value: Option<bool>) {
-        if let Builder::Flag(builder) = self {
-            builder.append_option(value);
-        }
-    }
-
-    fn money(&mut self, value: Option<i128>) {
-        if let Builder::Money(builder) = self {
-            builder.append_option(value);
-        }
-    }
-
-    /// Takes an extra column's value from its text; what does not fit is null, and the reason comes back.
-    fn parse(&mut self, text: Option<&[u8]>, zone: &TimeZone) -> Result<(), Unfit> {
-        let text = text.filter(|text| matches!(self, Builder::Text(_)) || !is_missing_word(text));
-        match self {
-            Builder::Text(_) => self.text(text),
-            Builder::Count(builder) => return append(text, number::count, |value| builder.append_option(value)),
-            Builder::Number(builder) => return append(text, number::float, |value| builder.append_option(value)),
-            Builder::Time(builder) => {
-                let read = |text: &[u8]| timestamp::from_text(text, zone, None).map(|instant| instant.nanoseconds);
-                return append(text, read, |value| builder.append_option(value));
-            }
-            Builder::Flag(builder) => {
-                let read = |text: &[u8]| flag_word(text).ok_or(Unfit::WrongType);
-                return append(text, read, |value| builder.append_option(value));
-            }
-            Builder::Money(builder) => {
-                return append(text, |text| number::scaled(text, 12), |value| builder.append_option(value));
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Builder::Text(builder) => Arc::new(builder.finish()),
-            Builder::Count(builder) => Arc::new(builder.finish()),
-            Builder::Number(builder) => Arc::new(builder.finish()),
-            Builder::Time(builder) => Arc::new(builder.finish()),
-            Builder::Flag(builder) => Arc::new(builder.finish()),
-            Builder::Money(builder) => Arc::new(builder.finish()),
         }
     }
 }

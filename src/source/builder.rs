@@ -1,0 +1,130 @@
+//! A column of canonical values while it is filled, of whichever type its kind has.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringViewBuilder,
+    TimestampNanosecondBuilder,
+};
+use jiff::tz::TimeZone;
+
+use crate::record::Kind;
+use crate::record::number::{self, Unfit};
+use crate::record::timestamp;
+use crate::source::reader::{flag_word, is_missing_word};
+
+/// Appends what `read` makes of a text, or null.
+fn append<T>(
+    text: Option<&[u8]>,
+    read: impl FnOnce(&[u8]) -> Result<T, Unfit>,
+    mut append: impl FnMut(Option<T>),
+) -> Result<(), Unfit> {
+    match text.map(read).transpose() {
+        Ok(value) => {
+            append(value);
+            Ok(())
+        }
+        Err(why) => {
+            append(None);
+            Err(why)
+        }
+    }
+}
+
+/// A column while it is filled.
+pub(super) enum Builder {
+    Text(StringViewBuilder),
+    Count(Int64Builder),
+    Number(Float64Builder),
+    Time(TimestampNanosecondBuilder),
+    Flag(BooleanBuilder),
+    Money(Decimal128Builder),
+}
+
+impl Builder {
+    pub fn new(kind: Kind, rows: usize) -> Self {
+        match kind {
+            Kind::Text | Kind::Id => Builder::Text(StringViewBuilder::with_capacity(rows)),
+            Kind::Count => Builder::Count(Int64Builder::with_capacity(rows)),
+            Kind::Number | Kind::Duration => Builder::Number(Float64Builder::with_capacity(rows)),
+            Kind::Time => {
+                Builder::Time(TimestampNanosecondBuilder::with_capacity(rows).with_data_type(kind.data_type()))
+            }
+            Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
+            Kind::Money => Builder::Money(Decimal128Builder::with_capacity(rows).with_data_type(kind.data_type())),
+        }
+    }
+
+    pub fn text(&mut self, value: Option<&[u8]>) {
+        // The decoder let only valid UTF-8 pass; a byte that is not becomes a replacement character, never an error.
+        if let Builder::Text(builder) = self {
+            match value.map(String::from_utf8_lossy) {
+                Some(text) => builder.append_value(text),
+                None => builder.append_null(),
+            }
+        }
+    }
+
+    pub fn count(&mut self, value: Option<i64>) {
+        if let Builder::Count(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    pub fn number(&mut self, value: Option<f64>) {
+        if let Builder::Number(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    pub fn time(&mut self, value: Option<i64>) {
+        if let Builder::Time(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    pub fn flag(&mut self, value: Option<bool>) {
+        if let Builder::Flag(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    pub fn money(&mut self, value: Option<i128>) {
+        if let Builder::Money(builder) = self {
+            builder.append_option(value);
+        }
+    }
+
+    /// Takes an extra column's value from its text; what does not fit is null, and the reason comes back.
+    pub fn parse(&mut self, text: Option<&[u8]>, zone: &TimeZone) -> Result<(), Unfit> {
+        let text = text.filter(|text| matches!(self, Builder::Text(_)) || !is_missing_word(text));
+        match self {
+            Builder::Text(_) => self.text(text),
+            Builder::Count(builder) => return append(text, number::count, |value| builder.append_option(value)),
+            Builder::Number(builder) => return append(text, number::float, |value| builder.append_option(value)),
+            Builder::Time(builder) => {
+                let read = |text: &[u8]| timestamp::from_text(text, zone, None).map(|instant| instant.nanoseconds);
+                return append(text, read, |value| builder.append_option(value));
+            }
+            Builder::Flag(builder) => {
+                let read = |text: &[u8]| flag_word(text).ok_or(Unfit::WrongType);
+                return append(text, read, |value| builder.append_option(value));
+            }
+            Builder::Money(builder) => {
+                return append(text, |text| number::scaled(text, 12), |value| builder.append_option(value));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Text(builder) => Arc::new(builder.finish()),
+            Builder::Count(builder) => Arc::new(builder.finish()),
+            Builder::Number(builder) => Arc::new(builder.finish()),
+            Builder::Time(builder) => Arc::new(builder.finish()),
+            Builder::Flag(builder) => Arc::new(builder.finish()),
+            Builder::Money(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
