@@ -23,7 +23,8 @@ use crate::output::{self, Destination, Outcome, Style, accounting_line};
 use crate::record::Column;
 use crate::report::Report;
 use crate::report::answer::{self, Question};
-use crate::report::catalog::Catalog;
+use crate::report::catalog::{Catalog, Query};
+use crate::report::dimension::quoted;
 use crate::report::header::Header;
 use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
@@ -103,7 +104,8 @@ fn check_outputs(request: &Request, logs: &Logs) -> Result<(), ReportMistake> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let outputs = [(request.output.file.as_deref(), "report"), (request.rejects.as_deref(), "rejected records")];
     for (path, what) in outputs.into_iter().filter_map(|(path, what)| Some((path?, what))) {
-        let is_log = |file: &Arc<LogFile>| file.input.path().is_some_and(|log| resolved(log) == resolved(path));
+        let target = resolved(path);
+        let is_log = |file: &Arc<LogFile>| file.input.path().is_some_and(|log| resolved(log) == target);
         if path.is_file() && logs.files.iter().any(is_log) {
             return Err(ReportMistake::OutputIsALog { path: path.display().to_string(), what });
         }
@@ -125,19 +127,23 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
     let context = session::session(&limits, spill)?;
     session::register_logs(&context, logs.table(predicate(&context, request, logs)?)).await?;
+    let catalog = || Catalog::load(&request.queries);
     match &request.ask {
-        Ask::Latency(latency) => ask_catalog("latency", latency_values(latency), request, logs, &context).await,
+        Ask::Latency(latency) => {
+            ask_query(catalog()?.find("latency")?, latency_values(latency), request, logs, &context).await
+        }
         Ask::Workload { by } => {
             let values = vec![("by".to_owned(), ParameterValue::Dimensions(by.clone()))];
-            ask_catalog("workload", values, request, logs, &context).await
+            ask_query(catalog()?.find("workload")?, values, request, logs, &context).await
         }
         Ask::Run { name, parameters } => {
-            let catalog = Catalog::load(&request.queries)?;
+            let catalog = catalog()?;
+            let query = catalog.find(name)?;
             let values = parameters.iter().map(|given| {
-                let declared = catalog.find(name)?.parameter(&given.name)?;
+                let declared = query.parameter(&given.name)?;
                 Ok((given.name.clone(), declared.value(&given.value, &request.clock())?))
             });
-            ask_catalog(name, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
+            ask_query(query, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
         }
         Ask::Sql { query } => {
             let statement = Statement { sql: query.clone(), values: template::standing_values(request) };
@@ -147,11 +153,12 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
             ask_statement(&question, &statement, request, logs, &context).await
         }
         Ask::Inspect { .. } => {
-            let sort = request.sort.as_ref().map_or(String::new(), |sort| {
-                format!(" ORDER BY \"{}\" {}", sort.column.replace('"', "\"\""), sort.order.word())
-            });
-            let top = request.top.map_or(String::new(), |top| format!(" LIMIT {top}"));
-            let statement = Statement { sql: format!("SELECT * FROM logs{sort}{top}"), values: Vec::new() };
+            let sort = request
+                .sort
+                .as_ref()
+                .map_or(String::new(), |sort| format!("ORDER BY {} {}", quoted(&sort.column), sort.order.word()));
+            let sql = format!("SELECT * FROM logs {sort} {}", template::limit(request.top));
+            let statement = Statement { sql, values: Vec::new() };
             let header = Header { title: "Records".to_owned(), ..Header::default() };
             let question = Question {
                 name: "inspect",
@@ -165,15 +172,14 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     }
 }
 
-async fn ask_catalog(
-    name: &str,
+async fn ask_query(
+    query: &Query,
     values: Vec<(String, ParameterValue)>,
     request: &Request,
     logs: &Logs,
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
-    let catalog = Catalog::load(&request.queries)?;
-    let mut filled = Filled::new(catalog.find(name)?, values, request)?;
+    let mut filled = Filled::new(query, values, request)?;
     let columns: Vec<&str> = logs.schema.arrow.fields().iter().map(|field| field.name().as_str()).collect();
     filled.check_dimensions(&columns)?;
     let statement = filled.statement(request)?;

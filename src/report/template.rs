@@ -80,7 +80,7 @@ impl<'a> Filled<'a> {
         let values: BTreeMap<&str, minijinja::Value> =
             self.values.iter().map(|(name, value)| (name.as_str(), template_value(value))).collect();
         let order = order(&dimensions, request.sort.as_ref(), request.top);
-        let limit = request.top.map(|top| format!("LIMIT {}", top.min(i64::MAX as u64))).unwrap_or_default();
+        let limit = limit(request.top);
         let rendered = environment
             .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, ..minijinja::Value::from(values) });
         let sql = rendered
@@ -126,6 +126,11 @@ fn template_value(value: &ParameterValue) -> minijinja::Value {
         ParameterValue::Time(time) => time.to_string().into(),
         ParameterValue::Unset => ().into(),
     }
+}
+
+/// `--top` as SQL; nothing where all rows are wanted. The engine counts rows in signed 64 bits.
+pub fn limit(top: Option<u64>) -> String {
+    top.map(|top| format!("LIMIT {}", top.min(i64::MAX as u64))).unwrap_or_default()
 }
 
 /// The order of the rows: as asked, then by the dimensions, so that it is total.

@@ -285,17 +285,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
     fn write_text(&mut self, column: Column, builder: &mut Builder, plan: &ReadPlan, from: &Provenance) {
         let (raw, _) = self.raw(column.index());
         let mut scratch = std::mem::take(self.scratch);
-        scratch.clear();
-        let text = match raw {
-            RawValue::Missing | RawValue::Null => None,
-            RawValue::Text { bytes, escaped: true } => {
-                unescape(bytes, &mut scratch);
-                Some(scratch.as_slice())
-            }
-            RawValue::Text { bytes, .. } | RawValue::Number(bytes) => Some(bytes),
-            RawValue::Bool(flag) => Some(if flag { b"true".as_slice() } else { b"false" }),
-            RawValue::Nested(json) => Some(json),
-        };
+        let text = as_text(raw, &mut scratch);
         let unfit = column.kind() == Kind::Id && matches!(raw, RawValue::Nested(_));
         let missing = column.kind() == Kind::Id && text.is_some_and(is_missing_word);
         match text {
@@ -318,17 +308,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
 
     fn write_extra(&mut self, field: usize, name: &str, builder: &mut Builder) {
         let (raw, _) = self.raw(field);
-        let mut scratch = Vec::new();
-        let text = match raw {
-            RawValue::Missing | RawValue::Null => None,
-            RawValue::Text { bytes, escaped: true } => {
-                unescape(bytes, &mut scratch);
-                Some(scratch.as_slice())
-            }
-            RawValue::Text { bytes, .. } | RawValue::Number(bytes) | RawValue::Nested(bytes) => Some(bytes),
-            RawValue::Bool(flag) => Some(if flag { b"true".as_slice() } else { b"false" }),
-        };
-        if let Err(why) = builder.parse(text, self.zone) {
+        if let Err(why) = builder.parse(as_text(raw, self.scratch), self.zone) {
             self.counts.unfit(name, why, 1);
         }
     }
@@ -460,6 +440,21 @@ impl<R: RawRecord> Logged for Row<'_, R> {
                 None
             }
         }
+    }
+}
+
+/// Any value as text, its escapes resolved in `scratch`; None is missing.
+fn as_text<'t>(raw: RawValue<'t>, scratch: &'t mut Vec<u8>) -> Option<&'t [u8]> {
+    match raw {
+        RawValue::Missing | RawValue::Null => None,
+        RawValue::Text { bytes, escaped: true } => {
+            scratch.clear();
+            unescape(bytes, scratch);
+            Some(scratch)
+        }
+        RawValue::Text { bytes, .. } | RawValue::Number(bytes) | RawValue::Nested(bytes) => Some(bytes),
+        RawValue::Bool(true) => Some(b"true"),
+        RawValue::Bool(false) => Some(b"false"),
     }
 }
 
