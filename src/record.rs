@@ -7,6 +7,7 @@
 pub mod alias;
 pub mod column;
 pub mod derive;
+pub mod excerpt;
 pub mod number;
 pub mod outcome;
 pub mod timestamp;

@@ -15,6 +15,7 @@ pub mod document;
 pub mod format;
 pub mod input;
 pub mod json;
+mod layout;
 pub mod locate;
 pub mod logs;
 pub mod mapping;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::excerpt::Excerpt;
+
 /// Why a value did not become a value of its column. Counted per column, shown in the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -79,6 +81,19 @@ pub fn scaled(text: &[u8], scale: i32) -> Result<i128, Unfit> {
     Decimal::parse(text)?.scaled(scale)
 }
 
+/// [`count`] of a number without sign, point and exponent and of up to 16 digits, well inside its text. None is not sure.
+#[inline]
+pub fn short_count(number: Excerpt<'_>) -> Option<i64> {
+    Some(digits_value(Window::ending(number)?.bytes)? as i64)
+}
+
+/// [`float`] of a number without sign and exponent and of up to 16 characters, well inside its text, which has a digit on
+/// either side of its point as every number in JSON. None is not sure.
+#[inline]
+pub fn short_float(number: Excerpt<'_>) -> Option<f64> {
+    Window::ending(number)?.decimal()
+}
+
 /// A run of up to 16 digits with an optional minus: what nearly every count looks like.
 #[inline]
 fn short_integer(text: &[u8]) -> Option<i64> {
@@ -87,18 +102,14 @@ fn short_integer(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// `ddd.ddd` with at most 15 digits: mantissa and power of ten are exact doubles, so that one division rounds once, which
-/// is the correctly rounded result (Clinger's fast path).
+/// `ddd.ddd` with at most 15 digits and an optional minus.
 #[inline]
 fn short_decimal(text: &[u8]) -> Option<f64> {
-    const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     let (negative, digits) = unsigned(text);
-    let window = Window::of(digits)?;
-    let (bytes, places) = window.without_point();
-    if digits.len() == 16 && places == 0 || digits.first() == Some(&b'.') || digits.last() == Some(&b'.') {
+    if digits.first() == Some(&b'.') || digits.last() == Some(&b'.') {
         return None;
     }
-    let value = digits_value(bytes)? as f64 / POWERS[places];
+    let value = Window::of(digits)?.decimal()?;
     Some(if negative { -value } else { value })
 }
 
@@ -141,6 +152,32 @@ impl Window {
         let blank = 8 * (16 - length as u32);
         let before_first = ZEROS & !u128::MAX.checked_shl(blank).unwrap_or(0);
         Some(Self { bytes: bytes << blank | before_first, length })
+    }
+
+    /// The same of a number that has at least so many bytes before its end.
+    #[inline]
+    fn ending(number: Excerpt<'_>) -> Option<Self> {
+        let length = number.end.wrapping_sub(number.start);
+        let last = number.text.get(number.end.wrapping_sub(16)..number.end)?.first_chunk()?;
+        if !(1..=16).contains(&length) {
+            return None;
+        }
+        let before_first = 8 * (16 - length as u32);
+        let kept = u128::MAX.checked_shl(before_first).unwrap_or(0);
+        Some(Self { bytes: (u128::from_le_bytes(*last) & kept) | (ZEROS & !kept), length })
+    }
+
+    /// The nearest double: mantissa and power of ten are exact doubles below 16 digits, so that one division rounds once,
+    /// which is the correctly rounded result (Clinger's fast path).
+    #[inline]
+    fn decimal(&self) -> Option<f64> {
+        const POWERS: [f64; 16] =
+            [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+        let (bytes, places) = self.without_point();
+        if self.length == 16 && places == 0 {
+            return None;
+        }
+        Some(digits_value(bytes)? as f64 / POWERS[places])
     }
 
     /// The characters with a decimal point taken out, and how many stood behind it.

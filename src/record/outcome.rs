@@ -57,6 +57,17 @@ pub fn failed<'a>(mut says: impl FnMut(Clue) -> Said<'a>) -> Option<bool> {
     fallback
 }
 
+/// `failed`, if what the first field of a record that is there says is enough to decide.
+#[inline]
+pub fn alone(clue: Clue, said: Said<'_>) -> Option<bool> {
+    match verdict(clue, said) {
+        Verdict::Failed => Some(true),
+        Verdict::Succeeded => Some(false),
+        Verdict::NoFailure | Verdict::Silent => None,
+    }
+}
+
+#[inline]
 fn verdict(clue: Clue, said: Said<'_>) -> Verdict {
     let failed_if = |failed| if failed { Verdict::Failed } else { Verdict::Succeeded };
     match (clue, said) {

@@ -45,15 +45,24 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// What [`from_text`] reads, if it is a time in UTC within the minute of the last one. None is not sure.
+    #[inline]
+    pub fn same_minute(&self, text: &[u8]) -> Option<i64> {
+        let (&[minute @ .., b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9'], rest) = text.split_first_chunk::<19>()? else {
+            return None;
+        };
+        if minute != self.minute {
+            return None;
+        }
+        let seconds = self.seconds + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+        Some(seconds * SECOND + short_fraction(rest)?)
+    }
+
     /// What [`from_text`] reads.
     #[inline]
     pub fn read(&mut self, text: &[u8], zone: &TimeZone, unit: Option<Unit>) -> Result<Instant, Unfit> {
-        if let ([minute @ .., b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9'], rest) = text.split_at(text.len().min(19))
-            && *minute == self.minute
-            && let Some(fraction) = short_fraction(rest)
-        {
-            let seconds = self.seconds + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            return Ok(Instant { nanoseconds: seconds * SECOND + fraction, zone_assumed: false });
+        if let Some(nanoseconds) = self.same_minute(text) {
+            return Ok(Instant { nanoseconds, zone_assumed: false });
         }
         let instant = from_text(text, zone, unit)?;
         if let ([minute @ .., b':', tens, ones], Some(b'Z')) = (&text[..text.len().min(19)], text.last())

@@ -9,10 +9,10 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use jiff::tz::TimeZone;
-use smallvec::SmallVec;
 
 use crate::record::alias::{Alias, ERROR_KEYS};
 use crate::record::derive::{self, Logged};
+use crate::record::excerpt::Excerpt;
 use crate::record::number::{self, Unfit};
 use crate::record::outcome::{self, Clue, Said};
 use crate::record::timestamp::{self, Instant};
@@ -21,6 +21,7 @@ use crate::record::{Column, Kind};
 use crate::source::builder::Builder;
 use crate::source::counts::{Counts, PublishedCounts};
 use crate::source::json::Wanted;
+use crate::source::layout::{Candidates, Layout, Slot};
 use crate::source::mapping::{Mapping, extra_candidates};
 use crate::source::schema::{LogSchema, Meaning};
 use crate::source::value::{RawValue, unescape};
@@ -28,6 +29,8 @@ use crate::source::value::{RawValue, unescape};
 /// A record whose values can be asked for by slot.
 pub trait RawRecord {
     fn raw(&self, slot: usize) -> RawValue<'_>;
+    /// The value where it stands; asked for only in records of a known layout.
+    fn excerpt(&self, slot: usize) -> Option<Excerpt<'_>>;
     /// Records of one layout have the same slots filled; None when it is not known.
     fn layout(&self) -> Option<usize>;
     /// The slots that are filled; asked once for each layout.
@@ -35,24 +38,14 @@ pub trait RawRecord {
     fn duplicate_keys(&self) -> u32;
 }
 
-/// A key path's slot, and the unit its values are in.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    slot: u32,
-    unit: Option<Unit>,
-}
-
-/// The candidates of one field; nearly always none or one.
-type Candidates = SmallVec<[Slot; 2]>;
-
 /// What a query reads from one source: settled once, shared by all its readers.
 #[derive(Debug)]
 pub struct ReadPlan {
     pub wanted: Arc<Wanted>,
     /// The wanted paths as flat logs would name them, by slot.
     names: Vec<String>,
-    /// Candidates by field: canonical columns, then extra columns, then the error keys.
-    fields: Vec<Candidates>,
+    /// Of records of which no layout is known.
+    layout: Layout,
     outputs: Vec<Meaning>,
     schema: SchemaRef,
     kinds: Vec<Kind>,
@@ -60,7 +53,20 @@ pub struct ReadPlan {
     role: Option<String>,
 }
 
+/// The field of the first extra column.
 const EXTRAS: usize = Column::ALL.len();
+
+/// The field that a clue to failure stands in, of so many fields: the last is that of the error keys.
+pub(super) fn field_of_clue(clue: Clue, fields: usize) -> usize {
+    match clue {
+        Clue::Failed => Column::Failed.index(),
+        Clue::Status => Column::Status.index(),
+        Clue::ErrorCode => Column::ErrorCode.index(),
+        Clue::HttpStatus => Column::HttpStatus.index(),
+        Clue::Error => fields - 1,
+        Clue::FinishReason => Column::FinishReason.index(),
+    }
+}
 
 impl ReadPlan {
     /// `projection` are the columns of the table to read, in order.
@@ -99,7 +105,7 @@ impl ReadPlan {
         Ok(Self {
             names: paths.iter().map(|path| path.join(".")).collect(),
             wanted: Arc::new(Wanted::new(paths)),
-            fields,
+            layout: Layout::unknown(fields, outputs.len()),
             kinds: outputs.iter().map(|output| kind_of(schema, *output)).collect(),
             outputs,
             schema: Arc::new(schema.arrow.project(projection)?),
@@ -142,8 +148,7 @@ pub struct RecordReader {
     plan: Arc<ReadPlan>,
     provenance: Provenance,
     builders: Vec<Builder>,
-    /// By layout: the candidates that records of it hold, for every field.
-    layouts: Vec<Option<Vec<Candidates>>>,
+    layouts: Vec<Option<Layout>>,
     scratch: Vec<u8>,
     clock: timestamp::Clock,
     rows: usize,
@@ -174,31 +179,27 @@ impl RecordReader {
         self.counts.records += 1;
         self.counts.duplicate_keys += u64::from(record.duplicate_keys());
         let plan = &*self.plan;
-        let fields = match record.layout() {
-            None => &plan.fields,
-            Some(layout) => {
-                if self.layouts.len() <= layout {
-                    self.layouts.resize(layout + 1, None);
+        let layout = match record.layout() {
+            None => &plan.layout,
+            Some(number) => {
+                if self.layouts.len() <= number {
+                    self.layouts.resize(number + 1, None);
                 }
-                self.layouts[layout].get_or_insert_with(|| present_candidates(&plan.fields, record.present()))
+                self.layouts[number].get_or_insert_with(|| plan.layout.of(record.present(), &plan.outputs))
             }
         };
         let mut row = Row {
             record,
-            fields,
+            fields: &layout.fields,
             zone: &plan.zone,
             counts: &mut self.counts,
             counted: 0,
             scratch: &mut self.scratch,
             clock: &mut self.clock,
         };
-        for ((output, builder), field) in plan.outputs.iter().zip(&mut self.builders).zip(plan.schema.fields()) {
-            match *output {
-                Meaning::Canonical(column) => row.write(column, builder, plan, &self.provenance, offset),
-                Meaning::Extra(index) => row.write_extra(EXTRAS + index, field.name(), builder),
-                Meaning::Partition(index) => {
-                    builder.text(self.provenance.partitions[index].as_deref().map(str::as_bytes))
-                }
+        for (index, (shortcut, builder)) in layout.shortcuts.iter().zip(&mut self.builders).enumerate() {
+            if !shortcut.take(record, row.clock, builder) {
+                row.write(index, builder, plan, &self.provenance, offset);
             }
         }
         self.rows += 1;
@@ -210,13 +211,6 @@ impl RecordReader {
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         RecordBatch::try_new_with_options(self.plan.schema.clone(), arrays, &options)
     }
-}
-
-fn present_candidates(fields: &[Candidates], present: &[u32]) -> Vec<Candidates> {
-    let keep = |candidates: &Candidates| {
-        candidates.iter().filter(|candidate| present.contains(&candidate.slot)).copied().collect()
-    };
-    fields.iter().map(keep).collect()
 }
 
 /// One record while it is read.
@@ -246,7 +240,24 @@ impl<'a, R: RawRecord> Row<'a, R> {
         found
     }
 
-    fn write(&mut self, column: Column, builder: &mut Builder, plan: &ReadPlan, from: &Provenance, offset: u64) {
+    /// Fills an output, whatever stands in the record. Never inlined, since a shortcut fills most.
+    #[inline(never)]
+    fn write(&mut self, output: usize, builder: &mut Builder, plan: &ReadPlan, from: &Provenance, offset: u64) {
+        match plan.outputs[output] {
+            Meaning::Canonical(column) => self.write_canonical(column, builder, plan, from, offset),
+            Meaning::Extra(index) => self.write_extra(EXTRAS + index, plan.schema.field(output).name(), builder),
+            Meaning::Partition(index) => builder.text(from.partitions[index].as_deref().map(str::as_bytes)),
+        }
+    }
+
+    fn write_canonical(
+        &mut self,
+        column: Column,
+        builder: &mut Builder,
+        plan: &ReadPlan,
+        from: &Provenance,
+        offset: u64,
+    ) {
         match column {
             Column::Failed => builder.flag(self.failed()),
             Column::SourceFile => builder.text(Some(from.file.as_bytes())),
@@ -363,14 +374,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
     }
 
     fn failed(&self) -> Option<bool> {
-        outcome::failed(|clue| match clue {
-            Clue::Failed => said(self.raw(Column::Failed.index()).0),
-            Clue::Status => said(self.raw(Column::Status.index()).0),
-            Clue::ErrorCode => said(self.raw(Column::ErrorCode.index()).0),
-            Clue::HttpStatus => said(self.raw(Column::HttpStatus.index()).0),
-            Clue::Error => said(self.raw(self.fields.len() - 1).0),
-            Clue::FinishReason => said(self.raw(Column::FinishReason.index()).0),
-        })
+        outcome::failed(|clue| said(self.raw(field_of_clue(clue, self.fields.len())).0))
     }
 }
 
@@ -475,7 +479,7 @@ pub fn is_missing_word(text: &[u8]) -> bool {
     matches!(text, b"" | b"-" | b"null" | b"None")
 }
 
-fn said(raw: RawValue<'_>) -> Said<'_> {
+pub(super) fn said(raw: RawValue<'_>) -> Said<'_> {
     match raw {
         RawValue::Missing => Said::Absent,
         RawValue::Null => Said::Null,

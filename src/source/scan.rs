@@ -29,6 +29,7 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
 use futures::StreamExt;
 use object_store::ObjectStore;
 
+use crate::record::excerpt::Excerpt;
 use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
@@ -367,10 +368,17 @@ impl Sink for RecordSink<'_> {
 }
 
 impl RawRecord for Record<'_> {
+    #[inline]
     fn raw(&self, slot: usize) -> RawValue<'_> {
         self.get(slot)
     }
 
+    #[inline]
+    fn excerpt(&self, slot: usize) -> Option<Excerpt<'_>> {
+        Record::excerpt(self, slot)
+    }
+
+    #[inline]
     fn layout(&self) -> Option<usize> {
         Record::layout(self)
     }
@@ -401,6 +409,10 @@ impl RawRecord for CsvRecord<'_> {
             Some(None) => RawValue::Null,
             Some(Some(text)) => RawValue::Text { bytes: text.as_bytes(), escaped: false },
         }
+    }
+
+    fn excerpt(&self, _: usize) -> Option<Excerpt<'_>> {
+        None
     }
 
     fn layout(&self) -> Option<usize> {

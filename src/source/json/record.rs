@@ -3,6 +3,7 @@
 use memchr::memchr;
 
 use super::index::Index;
+use crate::record::excerpt::Excerpt;
 use crate::source::value::RawValue;
 
 /// Where a value stands in its text.
@@ -56,6 +57,13 @@ impl<'a> Record<'a> {
         let Some(&span) = self.spans.get(slot) else { return RawValue::Missing };
         let Some(value) = span.within(self.text) else { return RawValue::Missing };
         raw_value(value, || self.escapes.are_in(span, value))
+    }
+
+    /// The value at the slot's path, where it stands.
+    #[inline(always)]
+    pub fn excerpt(&self, slot: usize) -> Option<Excerpt<'a>> {
+        let span = *self.spans.get(slot)?;
+        Some(Excerpt { text: self.text, start: span.start as usize, end: span.end as usize })
     }
 
     /// The number of the set of present slots: records of the same layout fill the same slots. None

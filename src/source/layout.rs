@@ -1,0 +1,106 @@
+//! What records of one layout have in common: which candidates they hold, and the short way to the usual values.
+//!
+//! Nearly every record of a log has the keys of many others, and values of the usual form: a number where a number is
+//! due, `0` for no error. Such a value is read by a shortcut, settled once for all records of the layout. A shortcut
+//! declines whatever is not as usual, and the long way of the reader takes over: it alone decides what odd values mean.
+
+use smallvec::SmallVec;
+
+use crate::record::outcome::{self, Clue};
+use crate::record::timestamp::Clock;
+use crate::record::unit::Unit;
+use crate::record::{Column, Kind, number};
+use crate::source::builder::Builder;
+use crate::source::reader::{RawRecord, field_of_clue, said};
+use crate::source::schema::Meaning;
+
+/// A key path's slot, and the unit its values are in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub slot: u32,
+    pub unit: Option<Unit>,
+}
+
+/// The candidates of one field; nearly always none or one.
+pub(super) type Candidates = SmallVec<[Slot; 2]>;
+
+/// What records of one layout have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Candidates by field: canonical columns, then extra columns, then the error keys.
+    pub fields: Vec<Candidates>,
+    /// One for each output column.
+    pub shortcuts: Vec<Shortcut>,
+}
+
+/// The short way from a record of a layout to the usual value of an output column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shortcut {
+    /// There is none.
+    Closed,
+    Count(Slot),
+    Number(Slot),
+    Time(Slot),
+    Failed(Slot, Clue),
+}
+
+impl Layout {
+    /// That of records that may hold any of the candidates.
+    pub fn unknown(fields: Vec<Candidates>, outputs: usize) -> Self {
+        Self { fields, shortcuts: vec![Shortcut::Closed; outputs] }
+    }
+
+    /// That of the records that hold just the slots `present`.
+    pub fn of(&self, present: &[u32], outputs: &[Meaning]) -> Self {
+        let keep = |candidates: &Candidates| {
+            candidates.iter().filter(|candidate| present.contains(&candidate.slot)).copied().collect()
+        };
+        let fields: Vec<Candidates> = self.fields.iter().map(keep).collect();
+        let shortcuts = outputs.iter().map(|output| Shortcut::to(*output, &fields)).collect();
+        Self { fields, shortcuts }
+    }
+}
+
+impl Shortcut {
+    fn to(output: Meaning, fields: &[Candidates]) -> Self {
+        let Meaning::Canonical(column) = output else { return Shortcut::Closed };
+        if column == Column::Failed {
+            let present = Clue::ALL.into_iter().find(|&clue| !fields[field_of_clue(clue, fields.len())].is_empty());
+            return match present.map(|clue| (clue, fields[field_of_clue(clue, fields.len())].as_slice())) {
+                Some((clue, &[slot])) => Shortcut::Failed(slot, clue),
+                _ => Shortcut::Closed,
+            };
+        }
+        match (fields[column.index()].as_slice(), column.kind()) {
+            (&[slot], Kind::Count) => Shortcut::Count(slot),
+            (&[slot], Kind::Number | Kind::Duration) => Shortcut::Number(slot),
+            (&[slot], Kind::Time) => Shortcut::Time(slot),
+            _ => Shortcut::Closed,
+        }
+    }
+
+    /// Appends the value if it is as usual; false if it is not, and nothing was appended.
+    #[inline(always)]
+    pub fn take<R: RawRecord>(self, record: &R, clock: &Clock, builder: &mut Builder) -> bool {
+        let excerpt = |slot: Slot| record.excerpt(slot.slot as usize);
+        match (self, builder) {
+            (Shortcut::Count(slot), Builder::Count(builder)) => {
+                excerpt(slot).and_then(number::short_count).map(|value| builder.append_value(value)).is_some()
+            }
+            (Shortcut::Number(slot), Builder::Number(builder)) => {
+                let value = excerpt(slot).and_then(number::short_float);
+                let in_unit = value.map(|value| slot.unit.map_or(value, |unit| unit.to_ms(value)));
+                in_unit.map(|value| builder.append_value(value)).is_some()
+            }
+            (Shortcut::Time(slot), Builder::Time(builder)) => {
+                let time = excerpt(slot).and_then(|excerpt| clock.same_minute(excerpt.inside()));
+                time.map(|time| builder.append_value(time)).is_some()
+            }
+            (Shortcut::Failed(slot, clue), Builder::Flag(builder)) => {
+                let failed = outcome::alone(clue, said(record.raw(slot.slot as usize)));
+                failed.map(|failed| builder.append_value(failed)).is_some()
+            }
+            _ => false,
+        }
+    }
+}
