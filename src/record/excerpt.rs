@@ -10,7 +10,7 @@ pub struct Excerpt<'a> {
 
 impl<'a> Excerpt<'a> {
     /// The value without its first and last byte, which are its quotes if it is a string.
-    #[inline]
+    #[inline(always)]
     pub fn inside(self) -> &'a [u8] {
         self.text.get(self.start + 1..self.end.wrapping_sub(1)).unwrap_or_default()
     }

@@ -82,14 +82,14 @@ pub fn scaled(text: &[u8], scale: i32) -> Result<i128, Unfit> {
 }
 
 /// [`count`] of a number without sign, point and exponent and of up to 16 digits, well inside its text. None is not sure.
-#[inline]
+#[inline(always)]
 pub fn short_count(number: Excerpt<'_>) -> Option<i64> {
     Some(digits_value(Window::ending(number)?.bytes)? as i64)
 }
 
 /// [`float`] of a number without sign and exponent and of up to 16 characters, well inside its text, which has a digit on
 /// either side of its point as every number in JSON. None is not sure.
-#[inline]
+#[inline(always)]
 pub fn short_float(number: Excerpt<'_>) -> Option<f64> {
     Window::ending(number)?.decimal()
 }
@@ -155,7 +155,7 @@ impl Window {
     }
 
     /// The same of a number that has at least so many bytes before its end.
-    #[inline]
+    #[inline(always)]
     fn ending(number: Excerpt<'_>) -> Option<Self> {
         let length = number.end.wrapping_sub(number.start);
         let last = number.text.get(number.end.wrapping_sub(16)..number.end)?.first_chunk()?;
@@ -169,7 +169,7 @@ impl Window {
 
     /// The nearest double: mantissa and power of ten are exact doubles below 16 digits, so that one division rounds once,
     /// which is the correctly rounded result (Clinger's fast path).
-    #[inline]
+    #[inline(always)]
     fn decimal(&self) -> Option<f64> {
         const POWERS: [f64; 16] =
             [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
@@ -181,7 +181,7 @@ impl Window {
     }
 
     /// The characters with a decimal point taken out, and how many stood behind it.
-    #[inline]
+    #[inline(always)]
     fn without_point(&self) -> (u128, usize) {
         const ONES: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
         let differing = self.bytes ^ (ONES * b'.' as u128);
@@ -200,7 +200,7 @@ impl Window {
 }
 
 /// The value of 16 digits; None where a byte is no digit.
-#[inline]
+#[inline(always)]
 fn digits_value(bytes: u128) -> Option<u64> {
     let values = bytes ^ ZEROS;
     // a digit's value is at most 9: adding 6 leaves the high half of its byte empty
@@ -213,7 +213,7 @@ fn digits_value(bytes: u128) -> Option<u64> {
 }
 
 /// Pairs, then fours, then all eight: three multiplications for eight digits, the first in the lowest byte.
-#[inline]
+#[inline(always)]
 fn eight_digits(values: u64) -> u64 {
     let pairs = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;

@@ -46,7 +46,7 @@ pub struct Clock {
 
 impl Clock {
     /// What [`from_text`] reads, if it is a time in UTC within the minute of the last one. None is not sure.
-    #[inline]
+    #[inline(always)]
     pub fn same_minute(&self, text: &[u8]) -> Option<i64> {
         let (&[minute @ .., b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9'], rest) = text.split_first_chunk::<19>()? else {
             return None;
@@ -78,7 +78,7 @@ impl Clock {
 }
 
 /// What follows the seconds in most logs: `Z`, or milliseconds or microseconds and `Z`. In nanoseconds.
-#[inline]
+#[inline(always)]
 fn short_fraction(text: &[u8]) -> Option<i64> {
     match text {
         [b'Z'] => Some(0),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringViewBuilder,
-    TimestampNanosecondBuilder,
+    ArrayRef, BooleanArray, BooleanBufferBuilder, Decimal128Builder, NullBufferBuilder, PrimitiveArray,
+    StringViewBuilder,
 };
+use datafusion::arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int64Type, TimestampNanosecondType};
 use jiff::tz::TimeZone;
 
 use crate::record::Kind;
@@ -31,13 +32,69 @@ fn append<T>(
     }
 }
 
+/// Numbers while they are collected: with room for a whole batch from the start, and so little code for one value that
+/// it stands where the value is read.
+pub(super) struct Numbers<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    nulls: NullBufferBuilder,
+}
+
+impl<T: ArrowPrimitiveType> Numbers<T> {
+    fn new(rows: usize) -> Self {
+        Self { values: Vec::with_capacity(rows), nulls: NullBufferBuilder::new(rows) }
+    }
+
+    #[inline(always)]
+    pub fn append_value(&mut self, value: T::Native) {
+        self.values.push(value);
+        self.nulls.append_non_null();
+    }
+
+    fn append_option(&mut self, value: Option<T::Native>) {
+        self.values.push(value.unwrap_or_default());
+        self.nulls.append(value.is_some());
+    }
+
+    fn finish(&mut self) -> PrimitiveArray<T> {
+        let room = Vec::with_capacity(self.values.len());
+        PrimitiveArray::new(std::mem::replace(&mut self.values, room).into(), self.nulls.finish())
+    }
+}
+
+/// Flags while they are collected.
+pub(super) struct Flags {
+    values: BooleanBufferBuilder,
+    nulls: NullBufferBuilder,
+}
+
+impl Flags {
+    fn new(rows: usize) -> Self {
+        Self { values: BooleanBufferBuilder::new(rows), nulls: NullBufferBuilder::new(rows) }
+    }
+
+    #[inline(always)]
+    pub fn append_value(&mut self, value: bool) {
+        self.values.append(value);
+        self.nulls.append_non_null();
+    }
+
+    fn append_option(&mut self, value: Option<bool>) {
+        self.values.append(value.unwrap_or_default());
+        self.nulls.append(value.is_some());
+    }
+
+    fn finish(&mut self) -> BooleanArray {
+        BooleanArray::new(self.values.finish(), self.nulls.finish())
+    }
+}
+
 /// A column while it is filled.
 pub(super) enum Builder {
     Text(StringViewBuilder),
-    Count(Int64Builder),
-    Number(Float64Builder),
-    Time(TimestampNanosecondBuilder),
-    Flag(BooleanBuilder),
+    Count(Numbers<Int64Type>),
+    Number(Numbers<Float64Type>),
+    Time(Numbers<TimestampNanosecondType>),
+    Flag(Flags),
     Money(Decimal128Builder),
 }
 
@@ -45,12 +102,10 @@ impl Builder {
     pub fn new(kind: Kind, rows: usize) -> Self {
         match kind {
             Kind::Text | Kind::Id => Builder::Text(StringViewBuilder::with_capacity(rows)),
-            Kind::Count => Builder::Count(Int64Builder::with_capacity(rows)),
-            Kind::Number | Kind::Duration => Builder::Number(Float64Builder::with_capacity(rows)),
-            Kind::Time => {
-                Builder::Time(TimestampNanosecondBuilder::with_capacity(rows).with_data_type(kind.data_type()))
-            }
-            Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
+            Kind::Count => Builder::Count(Numbers::new(rows)),
+            Kind::Number | Kind::Duration => Builder::Number(Numbers::new(rows)),
+            Kind::Time => Builder::Time(Numbers::new(rows)),
+            Kind::Flag => Builder::Flag(Flags::new(rows)),
             Kind::Money => Builder::Money(Decimal128Builder::with_capacity(rows).with_data_type(kind.data_type())),
         }
     }
@@ -122,7 +177,7 @@ impl Builder {
             Builder::Text(builder) => Arc::new(builder.finish()),
             Builder::Count(builder) => Arc::new(builder.finish()),
             Builder::Number(builder) => Arc::new(builder.finish()),
-            Builder::Time(builder) => Arc::new(builder.finish()),
+            Builder::Time(builder) => Arc::new(builder.finish().with_data_type(Kind::Time.data_type())),
             Builder::Flag(builder) => Arc::new(builder.finish()),
             Builder::Money(builder) => Arc::new(builder.finish()),
         }

@@ -174,35 +174,54 @@ impl RecordReader {
         self.rows
     }
 
-    /// Reads one record that starts at byte `offset` of its file.
+    /// Reads one record that starts at byte `offset` of its file. Always inlined, so that the shortcuts are built with
+    /// the instructions of the code that found the record.
+    #[inline(always)]
     pub fn push(&mut self, record: &impl RawRecord, offset: u64) {
         self.counts.records += 1;
         self.counts.duplicate_keys += u64::from(record.duplicate_keys());
-        let plan = &*self.plan;
-        let layout = match record.layout() {
-            None => &plan.layout,
-            Some(number) => {
-                if self.layouts.len() <= number {
-                    self.layouts.resize(number + 1, None);
-                }
-                self.layouts[number].get_or_insert_with(|| plan.layout.of(record.present(), &plan.outputs))
+        self.rows += 1;
+        let known = record.layout().and_then(|number| self.layouts.get(number)?.as_ref());
+        let Some(layout) = known else { return self.push_new(record, offset) };
+        let mut counted = 0;
+        for (output, (shortcut, builder)) in layout.shortcuts.iter().zip(&mut self.builders).enumerate() {
+            if !shortcut.take(record, &self.clock, builder) {
+                let mut row = Row {
+                    record,
+                    fields: &layout.fields,
+                    zone: &self.plan.zone,
+                    counts: &mut self.counts,
+                    counted: &mut counted,
+                    scratch: &mut self.scratch,
+                    clock: &mut self.clock,
+                };
+                row.write(output, builder, &self.plan, &self.provenance, offset);
             }
-        };
+        }
+    }
+
+    /// Reads the first record of its layout, or one of no known layout.
+    #[inline(never)]
+    fn push_new(&mut self, record: &impl RawRecord, offset: u64) {
+        let plan = &*self.plan;
+        if let Some(number) = record.layout() {
+            if self.layouts.len() <= number {
+                self.layouts.resize(number + 1, None);
+            }
+            self.layouts[number] = Some(plan.layout.of(record.present(), &plan.outputs));
+        }
         let mut row = Row {
             record,
-            fields: &layout.fields,
+            fields: &plan.layout.fields,
             zone: &plan.zone,
             counts: &mut self.counts,
-            counted: 0,
+            counted: &mut 0,
             scratch: &mut self.scratch,
             clock: &mut self.clock,
         };
-        for (index, (shortcut, builder)) in layout.shortcuts.iter().zip(&mut self.builders).enumerate() {
-            if !shortcut.take(record, row.clock, builder) {
-                row.write(index, builder, plan, &self.provenance, offset);
-            }
+        for (output, builder) in self.builders.iter_mut().enumerate() {
+            row.write(output, builder, plan, &self.provenance, offset);
         }
-        self.rows += 1;
     }
 
     /// The rows so far as a batch; the reader starts over.
@@ -220,7 +239,7 @@ struct Row<'a, R> {
     zone: &'a TimeZone,
     counts: &'a mut Counts,
     /// Columns whose unfit value was counted already: a value may be asked for twice, by its column and by a derivation.
-    counted: u128,
+    counted: &'a mut u128,
     scratch: &'a mut Vec<u8>,
     clock: &'a mut timestamp::Clock,
 }
@@ -335,8 +354,8 @@ impl<'a, R: RawRecord> Row<'a, R> {
 
     fn unfit(&mut self, column: Column, why: Unfit) {
         let bit = 1u128 << column.index();
-        if self.counted & bit == 0 {
-            self.counted |= bit;
+        if *self.counted & bit == 0 {
+            *self.counted |= bit;
             self.counts.unfit(column.name(), why, 1);
         }
     }
@@ -408,8 +427,8 @@ impl<R: RawRecord> Logged for Row<'_, R> {
         match read {
             Ok(Instant { nanoseconds, zone_assumed }) => {
                 let bit = 1u128 << column.index();
-                if zone_assumed && self.counted & bit == 0 {
-                    self.counted |= bit;
+                if zone_assumed && *self.counted & bit == 0 {
+                    *self.counted |= bit;
                     self.counts.zone_assumed += 1;
                 }
                 Some(nanoseconds)

@@ -358,6 +358,7 @@ impl RecordSink<'_> {
 }
 
 impl Sink for RecordSink<'_> {
+    #[inline(always)]
     fn record(&mut self, record: &Record<'_>) {
         self.reader.push(record, self.base + record.offset() as u64);
     }
@@ -368,25 +369,27 @@ impl Sink for RecordSink<'_> {
 }
 
 impl RawRecord for Record<'_> {
-    #[inline]
+    #[inline(always)]
     fn raw(&self, slot: usize) -> RawValue<'_> {
         self.get(slot)
     }
 
-    #[inline]
+    #[inline(always)]
     fn excerpt(&self, slot: usize) -> Option<Excerpt<'_>> {
         Record::excerpt(self, slot)
     }
 
-    #[inline]
+    #[inline(always)]
     fn layout(&self) -> Option<usize> {
         Record::layout(self)
     }
 
+    #[inline(always)]
     fn present(&self) -> &[u32] {
         Record::present(self)
     }
 
+    #[inline(always)]
     fn duplicate_keys(&self) -> u32 {
         Record::duplicate_keys(self)
     }

@@ -8,7 +8,7 @@ use memchr::{memchr, memrchr};
 use super::fit::{End, Fit, Fitted, Line};
 use super::index::{Index, Reading};
 use super::lesson::Lesson;
-use super::record::Record;
+use super::record::{Places, Record};
 use super::repertoire::Repertoire;
 use super::selection::RecordParser;
 use super::simd::{Instructions, Lanes, Task, WINDOW};
@@ -94,27 +94,28 @@ impl LineDecoder {
         let mut suspects = 0;
         let mut line = Line { start: 0, entry: 1, quotes_before: 0 };
         while line.start < length {
-            let fitting = self.fitting_shape(lanes, text, line);
-            let end = match fitting {
-                Some((position, end)) if self.index.suspects()[suspects] as usize > end.at => {
+            let fitting = self.fitting_shape(lanes, text, &line);
+            match fitting {
+                Some(position) if self.index.suspects()[suspects] as usize > self.fitted.end.at => {
                     let known = &self.repertoire.shapes()[position];
+                    let bounds = known.shape.bounds(&self.index, &line, &self.fitted);
                     sink.record(&Record {
                         text,
                         offset: offset + line.start,
                         layout: Some(known.id),
                         present: &known.shape.present,
-                        spans: &known.shape.spans,
-                        escapes: self.index.escapes(line.start, end.at),
+                        places: Places::Shaped { values: &known.shape.values, bounds },
+                        escapes: self.index.escapes(line.start, self.fitted.end.at),
                         duplicate_keys: known.shape.duplicate_keys,
                     });
-                    if end.unusual {
+                    if self.fitted.is_unusual {
                         self.repertoire.broaden(position, text, &self.fitted.unusual);
                     }
                     self.repertoire.fitted(position);
-                    end
                 }
-                _ => self.parse_line(lanes, text, offset, line, sink),
-            };
+                _ => self.fitted.end = self.parse_line(lanes, text, offset, line, sink),
+            }
+            let end = &self.fitted.end;
             while self.index.suspects()[suspects] as usize <= end.at {
                 suspects += 1;
             }
@@ -124,15 +125,10 @@ impl LineDecoder {
 
     /// The first shape that fits the line, by its position in the repertoire.
     #[inline(always)]
-    fn fitting_shape<L: Lanes>(&mut self, lanes: L, text: &[u8], line: Line) -> Option<(usize, End)> {
+    fn fitting_shape<L: Lanes>(&mut self, lanes: L, text: &[u8], line: &Line) -> Option<usize> {
         let LineDecoder { index, repertoire, fitted, .. } = self;
-        for (position, known) in repertoire.shapes_mut().iter_mut().enumerate() {
-            let fit = Fit { shape: &mut known.shape, text, index, line, fitted };
-            if let Some(end) = lanes.run(fit) {
-                return Some((position, end));
-            }
-        }
-        None
+        let fits = |shape| lanes.run(Fit { shape, text, index, line, fitted });
+        repertoire.shapes().iter().map(|known| &known.shape).position(fits)
     }
 
     #[inline(never)]
@@ -164,9 +160,9 @@ impl LineDecoder {
         if self.repertoire.merge(&lesson) {
             return;
         }
-        let mut shape = lesson.shape();
-        let fit = Fit { shape: &mut shape, text, index: &self.index, line, fitted: &mut self.fitted };
-        if lanes.run(fit).is_some() {
+        let shape = lesson.shape();
+        let fit = Fit { shape: &shape, text, index: &self.index, line: &line, fitted: &mut self.fitted };
+        if lanes.run(fit) {
             return self.repertoire.learn(lesson, shape);
         }
         // The line has a form that shapes do not allow for, such as blanks before a comma.
@@ -178,7 +174,7 @@ impl LineDecoder {
         let is_newline = |&&entry: &&u32| text.get(entry as usize) == Some(&b'\n');
         let count = entries.iter().take_while(|entry| !is_newline(entry)).count();
         let at = entries.get(count).map_or(text.len(), |&entry| entry as usize);
-        End { entry: line.entry + count, at, quotes_before: self.index.quotes_before(at), unusual: false }
+        End { entry: line.entry + count, at, quotes_before: self.index.quotes_before(at) }
     }
 }
 

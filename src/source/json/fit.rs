@@ -14,8 +14,8 @@
 use super::array::fit_array;
 use super::index::Index;
 use super::record::Span;
-use super::scalar::{is_usual_word, number_faults, scalar_quotes};
-use super::shape::{Field, Shape};
+use super::scalar::{faults_of_two, is_usual_word, number_faults, scalar_quotes};
+use super::shape::{Shape, Step};
 use super::simd::{Lanes, Task, WINDOW, window};
 
 /// A line of an indexed text.
@@ -30,7 +30,7 @@ pub(super) struct Line {
 }
 
 /// Where a line ends.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct End {
     /// The entry of its newline.
     pub entry: usize,
@@ -38,14 +38,15 @@ pub(super) struct End {
     pub at: usize,
     /// Quotes before that.
     pub quotes_before: u32,
-    /// Whether a value is of a kind that the line's shape is not used to.
-    pub unusual: bool,
 }
 
-/// What is known of the line that was fitted last, but for its wanted values.
+/// What is known of the line that was fitted last.
 #[derive(Default)]
 pub(super) struct Fitted {
-    /// The values that could be of another kind than usual, and their steps, if any was.
+    pub end: End,
+    /// Whether a value is of a kind that the line's shape is not used to.
+    pub is_unusual: bool,
+    /// The values that could be, and their steps, if any is.
     pub unusual: Vec<(u32, Span)>,
     /// The bounds of its fields, if it has arrays.
     bounds: Vec<u32>,
@@ -62,22 +63,20 @@ struct Bounds<'a> {
     quotes: u32,
 }
 
-impl Field {
+impl Shape {
+    /// The bounds of the fields of the line that was fitted last, `line`.
     #[inline(always)]
-    fn span(self, bounds: &[u32]) -> Option<Span> {
-        let step = self.step as usize;
-        match bounds.get(step..step + 2)? {
-            &[before, end] => Some(Span { start: before.wrapping_add(self.skip), end }),
-            _ => None,
+    pub fn bounds<'a>(&self, index: &'a Index, line: &Line, fitted: &'a Fitted) -> &'a [u32] {
+        match self.arrays.as_slice() {
+            [] => index.entries().get(line.entry - 1..line.entry + self.steps.len()).unwrap_or_default(),
+            _ => &fitted.bounds,
         }
     }
-}
 
-impl Shape {
-    /// Whether the line has this shape and is valid but for suspect bytes. If so, the spans are
-    /// those of its values. `text` goes on for at least a window behind the last line.
+    /// Some if the line has this shape and is valid but for suspect bytes. `text` goes on for at least a window behind
+    /// the last line.
     #[inline(always)]
-    fn fit<L: Lanes>(&mut self, lanes: L, text: &[u8], index: &Index, line: Line, fitted: &mut Fitted) -> Option<End> {
+    fn fit<L: Lanes>(&self, lanes: L, text: &[u8], index: &Index, line: &Line, fitted: &mut Fitted) -> Option<()> {
         let entries = index.entries().get(line.entry - 1..)?;
         let bounds = if self.arrays.is_empty() {
             let at = entries.get(..=self.steps.len())?;
@@ -101,21 +100,33 @@ impl Shape {
         if quotes_before - line.quotes_before != self.quotes + bounds.quotes + scalar_quotes {
             return None;
         }
-        self.find_values(text, bounds.at)?;
-        let entry = line.entry + bounds.entries - 2;
-        Some(End { entry, at, quotes_before, unusual: usual_quotes.is_none() })
+        fitted.end = End { entry: line.entry + bounds.entries - 2, at, quotes_before };
+        fitted.is_unusual = usual_quotes.is_none();
+        Some(())
     }
 
     /// Some if the heads of the steps from `first` on stand where they must behind the bounds.
     #[inline(always)]
     fn heads_stand<L: Lanes>(&self, lanes: L, text: &[u8], first: usize, bounds: &[u32]) -> Option<()> {
-        for (step, before) in self.steps.get(first..)?.iter().zip(bounds) {
-            let window = window(text, before.wrapping_add(step.skip) as usize)?;
-            if step.mask & !lanes.equal(window, &step.head) != 0 {
+        let steps = self.steps.get(first..)?;
+        let count = steps.len().min(bounds.len());
+        let (steps, rest) = steps[..count].as_chunks::<4>();
+        let (bounds, rest_bounds) = bounds[..count].as_chunks::<4>();
+        // Several between decisions, which a line of another shape ends early.
+        for (steps, bounds) in steps.iter().zip(bounds) {
+            let mut differing = 0;
+            for at in 0..4 {
+                differing |= steps[at].difference(lanes, text, bounds[at])?;
+            }
+            if differing != 0 {
                 return None;
             }
         }
-        Some(())
+        let mut differing = 0;
+        for (step, &before) in rest.iter().zip(rest_bounds) {
+            differing |= step.difference(lanes, text, before)?;
+        }
+        (differing == 0).then_some(())
     }
 
     /// Some if what is left of the learned bytes does.
@@ -181,7 +192,16 @@ impl Shape {
     #[inline(always)]
     fn usual_quotes<L: Lanes>(&self, lanes: L, text: &[u8], bounds: &[u32]) -> Option<u32> {
         let mut faults = 0;
-        for &number in &self.numbers {
+        let (pairs, rest) = self.numbers.as_chunks::<2>();
+        for [first, second] in pairs {
+            let (first, second) = (first.span(bounds)?, second.span(bounds)?);
+            let windows = [window(text, first.start as usize)?, window(text, second.start as usize)?];
+            let lengths = [first.length(), second.length()];
+            if faults_of_two(lanes, windows, lengths) != 0 {
+                faults |= number_faults(lanes, windows[0], lengths[0]) | number_faults(lanes, windows[1], lengths[1]);
+            }
+        }
+        for number in rest {
             let span = number.span(bounds)?;
             faults |= number_faults(lanes, window(text, span.start as usize)?, span.length());
         }
@@ -232,35 +252,14 @@ impl Shape {
         }
         Some(quotes)
     }
-
-    /// Notes where the wanted values stand.
-    #[inline(always)]
-    fn find_values(&mut self, text: &[u8], bounds: &[u32]) -> Option<()> {
-        for value in &self.values {
-            let end = bounds.get(value.last as usize + 1)? + value.closing;
-            let field = value.field.span(bounds)?;
-            *self.spans.get_mut(value.slot as usize)? = Span { end, ..field };
-        }
-        for &slot in &self.spaced {
-            let span = self.spans.get_mut(slot as usize)?;
-            *span = span.without_blank(text);
-        }
-        Some(())
-    }
 }
 
-impl Span {
-    /// Writers that put a blank behind the colon put it before some kinds of values only.
+impl Step {
+    /// Zero if its head stands where it must behind the entry before.
     #[inline(always)]
-    fn without_blank(self, text: &[u8]) -> Span {
-        let blank = text.get(self.start as usize) == Some(&b' ');
-        Span { start: self.start + u32::from(blank), ..self }
-    }
-
-    /// Too much for any value if the start comes behind the end.
-    #[inline(always)]
-    fn length(self) -> u32 {
-        self.end.wrapping_sub(self.start)
+    fn difference<L: Lanes>(&self, lanes: L, text: &[u8], before: u32) -> Option<u32> {
+        let window = window(text, before.wrapping_add(self.skip) as usize)?;
+        Some(self.mask & !lanes.equal(window, &self.head))
     }
 }
 
@@ -277,18 +276,20 @@ fn is_string(text: &[u8], window: &[u8; WINDOW], span: Span) -> bool {
 
 /// The fitting of a shape to a line, as work for the vector instructions.
 pub(super) struct Fit<'a> {
-    pub shape: &'a mut Shape,
+    pub shape: &'a Shape,
     pub text: &'a [u8],
     pub index: &'a Index,
-    pub line: Line,
+    /// By reference, as what is found is handed back in `fitted`: the processor would have to wait for copies of them.
+    pub line: &'a Line,
     pub fitted: &'a mut Fitted,
 }
 
 impl Task for Fit<'_> {
-    type Output = Option<End>;
+    /// Whether it fits.
+    type Output = bool;
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Option<End> {
-        self.shape.fit(lanes, self.text, self.index, self.line, self.fitted)
+    fn run<L: Lanes>(self, lanes: L) -> bool {
+        self.shape.fit(lanes, self.text, self.index, self.line, self.fitted).is_some()
     }
 }

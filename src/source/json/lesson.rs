@@ -5,7 +5,7 @@ use memchr::memchr;
 
 use super::fit::Line;
 use super::index::Index;
-use super::record::{Record, Span};
+use super::record::Record;
 use super::shape::{Array, Field, Shape, Step, Tail, Value};
 
 /// What has been learned about lines with the same keys.
@@ -83,12 +83,12 @@ impl Lesson {
         let mut lesson = Lesson {
             parts: Vec::new(),
             wanted: Vec::new(),
-            slots: record.spans.len(),
+            slots: record.slots(),
             duplicate_keys: record.duplicate_keys(),
         };
         // The steps at which each slot's value and each object and array starts, and at which the
         // latter end; those at which the objects that are open started.
-        let mut starts = vec![0; record.spans.len()];
+        let mut starts = vec![0; record.slots()];
         let mut nested = Vec::new();
         let mut objects = Vec::new();
         while lesson.parts.last().is_none_or(|part| part.structural != b'\n') {
@@ -116,8 +116,8 @@ impl Lesson {
                 nested.push((objects.pop()?, step));
             }
             for &slot in record.present() {
-                let span = record.spans[slot as usize];
-                if line.start + span.start as usize == segment.value {
+                let start = record.span(slot as usize)?.start as usize;
+                if line.start + start == segment.value {
                     starts[slot as usize] = step;
                 }
             }
@@ -170,7 +170,7 @@ impl Lesson {
     pub fn shape(&self) -> Shape {
         let mut shape = Shape {
             present: self.wanted.iter().map(|value| value.slot).collect(),
-            spans: vec![Span::ABSENT; self.slots],
+            values: vec![Value::ABSENT; self.slots],
             duplicate_keys: self.duplicate_keys,
             steps: Vec::with_capacity(self.parts.len()),
             tails: Vec::new(),
@@ -180,8 +180,6 @@ impl Lesson {
             texts: Vec::new(),
             mixed: Vec::new(),
             empty: Vec::new(),
-            values: Vec::new(),
-            spaced: Vec::new(),
             quotes: 0,
         };
         let mut fields = Vec::with_capacity(self.parts.len());
@@ -219,10 +217,8 @@ impl Lesson {
         }
         for &WantedValue { slot, first, last, is_nested } in &self.wanted {
             let field = fields[first as usize];
-            shape.values.push(Value { slot, field, last, closing: u32::from(is_nested) });
-            if shape.mixed.contains(&field) {
-                shape.spaced.push(slot);
-            }
+            let is_mixed = shape.mixed.contains(&field);
+            shape.values[slot as usize] = Value { field, last, closing: u32::from(is_nested), is_mixed };
         }
         shape
     }

@@ -3,6 +3,7 @@
 use memchr::memchr;
 
 use super::index::Index;
+use super::shape::Value;
 use crate::record::excerpt::Excerpt;
 use crate::source::value::RawValue;
 
@@ -26,6 +27,19 @@ impl Span {
         self.within(text).unwrap_or_default()
     }
 
+    /// Writers that put a blank behind the colon put it before some kinds of values only.
+    #[inline(always)]
+    pub fn without_blank(self, text: &[u8]) -> Span {
+        let blank = text.get(self.start as usize) == Some(&b' ');
+        Span { start: self.start + u32::from(blank), ..self }
+    }
+
+    /// Too much for any value if the start comes behind the end.
+    #[inline(always)]
+    pub fn length(self) -> u32 {
+        self.end.wrapping_sub(self.start)
+    }
+
     #[inline(always)]
     pub fn within(self, text: &[u8]) -> Option<&[u8]> {
         text.get(self.start as usize..self.end as usize)
@@ -38,14 +52,38 @@ pub struct Record<'a> {
     pub(super) offset: usize,
     pub(super) layout: Option<usize>,
     pub(super) present: &'a [u32],
-    /// For each slot the place of its value, or [`Span::ABSENT`].
-    pub(super) spans: &'a [Span],
+    pub(super) places: Places<'a>,
     /// Where texts with escapes are, if the line may have any.
     pub(super) escapes: Escapes<'a>,
     pub(super) duplicate_keys: u32,
 }
 
+/// Where the values of the slots stand.
+#[derive(Clone, Copy)]
+pub(super) enum Places<'a> {
+    /// For each slot the place of its value, or [`Span::ABSENT`].
+    Parsed(&'a [Span]),
+    /// What a shape knows of them, and the bounds of the fields of the line that fits it.
+    Shaped { values: &'a [Value], bounds: &'a [u32] },
+}
+
 impl<'a> Record<'a> {
+    /// Where the value of the slot stands, which may be nowhere in the text.
+    #[inline(always)]
+    pub(super) fn span(&self, slot: usize) -> Option<Span> {
+        match self.places {
+            Places::Parsed(spans) => spans.get(slot).copied(),
+            Places::Shaped { values, bounds } => values.get(slot)?.span(self.text, bounds),
+        }
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        match self.places {
+            Places::Parsed(spans) => spans.len(),
+            Places::Shaped { values, .. } => values.len(),
+        }
+    }
+
     /// Where the line's first byte stands in the block.
     pub fn offset(&self) -> usize {
         self.offset
@@ -54,7 +92,7 @@ impl<'a> Record<'a> {
     /// The value at the slot's path. Always inlined, since a call costs more than what it does.
     #[inline(always)]
     pub fn get(&self, slot: usize) -> RawValue<'a> {
-        let Some(&span) = self.spans.get(slot) else { return RawValue::Missing };
+        let Some(span) = self.span(slot) else { return RawValue::Missing };
         let Some(value) = span.within(self.text) else { return RawValue::Missing };
         raw_value(value, || self.escapes.are_in(span, value))
     }
@@ -62,7 +100,7 @@ impl<'a> Record<'a> {
     /// The value at the slot's path, where it stands.
     #[inline(always)]
     pub fn excerpt(&self, slot: usize) -> Option<Excerpt<'a>> {
-        let span = *self.spans.get(slot)?;
+        let span = self.span(slot)?;
         Some(Excerpt { text: self.text, start: span.start as usize, end: span.end as usize })
     }
 

@@ -36,10 +36,6 @@ impl Repertoire {
         &self.known
     }
 
-    pub fn shapes_mut(&mut self) -> &mut [Known] {
-        &mut self.known
-    }
-
     /// Lets the shape at the position learn from values of a line that fitted, each with its step.
     #[cold]
     pub fn broaden(&mut self, position: usize, text: &[u8], values: &[(u32, Span)]) {

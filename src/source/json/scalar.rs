@@ -1,6 +1,6 @@
 //! The grammar of numbers and bare words, shared by the general parser and the shapes.
 
-use super::simd::{Lanes, WINDOW, window};
+use super::simd::{HALF, Lanes, WINDOW, window};
 use crate::source::value::Reject;
 
 /// The bare words of JSON, and those that many writers put where a number has no value.
@@ -99,6 +99,25 @@ pub(super) fn number_faults<L: Lanes>(lanes: L, window: &[u8; WINDOW], length: u
     (end ^ length) | no_digit | leading_zero
 }
 
+/// The same for two numbers at once. Not zero also if one of them is longer than 15 bytes.
+#[inline(always)]
+pub(super) fn faults_of_two<L: Lanes>(lanes: L, windows: [&[u8; WINDOW]; 2], lengths: [u32; 2]) -> u32 {
+    /// The first and the last bit of each half.
+    const FIRSTS: u32 = 0x0001_0001;
+    const LASTS: u32 = FIRSTS << (HALF - 1);
+    let halves = windows.map(|window| &window.as_chunks::<HALF>().0[0]);
+    let (non_digits, stops) = lanes.non_digits_and_stops_of_two(halves[0], halves[1]);
+    // The lowest bit of each half, which has one since its last is set.
+    let lowest = |bits: u32| bits & !bits.wrapping_sub(FIRSTS);
+    let stop = lowest(non_digits | LASTS) & stops;
+    let ends = lowest((non_digits ^ stop) | LASTS);
+    let [first, second] = lengths.map(|length| 1 << length.min(HALF as u32));
+    let elsewhere = u64::from(ends) ^ (first | second << HALF);
+    let no_digit = non_digits & (stop << 1 | FIRSTS);
+    let leading_zero = stops & !(non_digits >> 1) & FIRSTS;
+    elsewhere as u32 | (elsewhere >> 32) as u32 | no_digit | leading_zero
+}
+
 /// Whether the first bytes are one of the words of JSON, with no branch for the one it is.
 #[inline(always)]
 pub(super) fn is_usual_word(window: &[u8; WINDOW], length: u32) -> bool {
@@ -131,11 +150,17 @@ mod tests {
         fn what_looks_faultless_is_a_number(number in "[0-9.]{0,34}|[0-9]{0,31}\\.?[0-9]{0,4}", behind in "[,}e-]") {
             let text = format!("{number}{behind:,<64}");
             let window = window(text.as_bytes(), 0).expect("long enough");
-            let looks_faultless = number_faults(Portable, window, number.len() as u32) == 0;
             let is_number = scalar_length(number.as_bytes()) == Ok(number.len());
-            prop_assert_eq!(looks_faultless, is_number && number.len() < WINDOW);
-            for length in number.len() + 1..40 {
-                prop_assert_ne!(number_faults(Portable, window, length as u32), 0);
+            let (good, bad) = (b"7,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,", b"7.,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,");
+            for length in 0..80 {
+                let fits = is_number && length == number.len();
+                let length = length as u32;
+                prop_assert_eq!(number_faults(Portable, window, length) == 0, fits && number.len() < WINDOW);
+                let fits = fits && number.len() < HALF;
+                prop_assert_eq!(faults_of_two(Portable, [window, good], [length, 1]) == 0, fits);
+                prop_assert_eq!(faults_of_two(Portable, [good, window], [1, length]) == 0, fits);
+                prop_assert_ne!(faults_of_two(Portable, [window, bad], [length, 2]), 0);
+                prop_assert_ne!(faults_of_two(Portable, [bad, window], [2, length]), 0);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{Key, Keys};
 use super::parse::{Visitor, parse_object};
-use super::record::{Escapes, Record, Span};
+use super::record::{Escapes, Places, Record, Span};
 use super::wanted::{NodeId, Wanted};
 use crate::source::value::Reject;
 
@@ -31,7 +31,7 @@ impl RecordParser {
             offset: 0,
             layout: None,
             present: &self.selection.present,
-            spans: &self.selection.spans,
+            places: Places::Parsed(&self.selection.spans),
             escapes: Escapes::Anywhere,
             duplicate_keys,
         })

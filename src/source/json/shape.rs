@@ -13,8 +13,8 @@ use super::simd::WINDOW;
 pub(super) struct Shape {
     /// The slots that such lines have a value for.
     pub present: Vec<u32>,
-    /// For each slot where its value stands in the line that was fitted last, or [`Span::ABSENT`].
-    pub spans: Vec<Span>,
+    /// For each slot where its value stands.
+    pub values: Vec<Value>,
     pub duplicate_keys: u32,
     /// One for each entry of such a line, its newline included.
     pub steps: Vec<Step>,
@@ -31,9 +31,6 @@ pub(super) struct Shape {
     /// Values of any kind, perhaps with a blank before them.
     pub mixed: Vec<Field>,
     pub empty: Vec<Field>,
-    /// The wanted values, and the slots of those that are mixed.
-    pub values: Vec<Value>,
-    pub spaced: Vec<u32>,
     /// Quotes of all keys, and of the values that have always been strings.
     pub quotes: u32,
 }
@@ -71,13 +68,40 @@ pub(super) struct Field {
     pub skip: u32,
 }
 
-/// A wanted value: it starts where its field does, and ends `closing` bytes behind the entry of step
-/// `last`.
+/// A wanted value: it starts where its field does, perhaps behind a blank, and ends `closing` bytes behind the entry of
+/// step `last`.
+#[derive(Clone, Copy)]
 pub(super) struct Value {
-    pub slot: u32,
     pub field: Field,
     pub last: u32,
     pub closing: u32,
+    pub is_mixed: bool,
+}
+
+impl Field {
+    /// Where it stands, if it does.
+    #[inline(always)]
+    pub fn span(self, bounds: &[u32]) -> Option<Span> {
+        let step = self.step as usize;
+        match bounds.get(step..step.wrapping_add(2))? {
+            &[before, end] => Some(Span { start: before.wrapping_add(self.skip), end }),
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    /// That of a slot without one.
+    pub const ABSENT: Value =
+        Value { field: Field { step: u32::MAX, skip: 0 }, last: u32::MAX, closing: 0, is_mixed: false };
+
+    #[inline(always)]
+    pub fn span(self, text: &[u8], bounds: &[u32]) -> Option<Span> {
+        let start = bounds.get(self.field.step as usize)?.wrapping_add(self.field.skip);
+        let end = bounds.get(self.last as usize + 1)?.wrapping_add(self.closing);
+        let span = Span { start, end };
+        Some(if self.is_mixed { span.without_blank(text) } else { span })
+    }
 }
 
 impl Step {

@@ -10,6 +10,8 @@
 pub(super) const WORD: usize = 64;
 /// Bytes per comparison in a shape.
 pub(super) const WINDOW: usize = 32;
+/// Bytes of each of two things that are looked at together.
+pub(super) const HALF: usize = WINDOW / 2;
 
 /// What 64 bytes hold, one bit per byte, lowest bit first.
 #[derive(Clone, Copy)]
@@ -36,6 +38,8 @@ pub(super) trait Lanes: Copy {
     /// What can be wrong with a number: a bit for each byte that is no decimal digit; and a bit for
     /// each full stop behind the first byte, the first bit being set if the first byte is `0`.
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
+    /// The same for two short numbers at once, the bits of the second above those of the first.
+    fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32);
 
     /// Starts work that is built for these instructions, as a function of its own.
     fn run<T: Task>(self, task: T) -> T::Output;
@@ -117,6 +121,17 @@ impl Lanes for Portable {
         (mask(|byte| !byte.is_ascii_digit()), stops | u32::from(window[0] == b'0'))
     }
 
+    fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
+        let of_one = |half: &[u8; HALF]| {
+            let mut window = [0; WINDOW];
+            window[..HALF].copy_from_slice(half);
+            self.non_digits_and_stops(&window)
+        };
+        let ((first, first_stops), (second, second_stops)) = (of_one(first), of_one(second));
+        let low = u32::from(u16::MAX);
+        (first & low | second << HALF, first_stops & low | second_stops << HALF)
+    }
+
     fn run<T: Task>(self, task: T) -> T::Output {
         task.run(self)
     }
@@ -129,7 +144,7 @@ pub(super) use x86::Avx2;
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Lanes, Masks, Task, WINDOW, WORD};
+    use super::{HALF, Lanes, Masks, Task, WINDOW, WORD};
 
     /// Proof that the processor has AVX2, carry-less multiplication and the bit manipulation
     /// instructions: [`Avx2::detect`] is the only way to get one.
@@ -180,6 +195,12 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
+            // SAFETY: `self` proves that the processor has the instructions.
+            unsafe { non_digits_and_stops_of_two(first, second) }
+        }
+
+        #[inline(always)]
         fn run<T: Task>(self, task: T) -> T::Output {
             // SAFETY: `self` proves that the processor has the instructions.
             unsafe { run(self, task) }
@@ -191,6 +212,13 @@ mod x86 {
     fn load(bytes: &[u8; WINDOW]) -> __m256i {
         // SAFETY: the reference is to 32 readable bytes, and `loadu` asks for no alignment.
         unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load_half(bytes: &[u8; HALF]) -> __m128i {
+        // SAFETY: the reference is to 16 readable bytes, and `loadu` asks for no alignment.
+        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     }
 
     #[inline]
@@ -242,14 +270,26 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn non_digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
-        let bytes = load(window);
+    fn non_digits(bytes: __m256i) -> u32 {
         // Moved so that the digits are the ten lowest of the signed bytes.
         let moved = _mm256_add_epi8(bytes, _mm256_set1_epi8(i8::MIN.wrapping_sub(b'0' as i8)));
-        let non_digits = _mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9));
+        bits(_mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn non_digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
+        let bytes = load(window);
         let sought = _mm256_insert_epi8(_mm256_set1_epi8(b'.' as i8), b'0' as i8, 0);
-        let stops = _mm256_cmpeq_epi8(bytes, sought);
-        (bits(non_digits), bits(stops))
+        (non_digits(bytes), bits(_mm256_cmpeq_epi8(bytes, sought)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn non_digits_and_stops_of_two(first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
+        let bytes = _mm256_set_m128i(load_half(second), load_half(first));
+        let sought = _mm_insert_epi8(_mm_set1_epi8(b'.' as i8), b'0' as i8 as i32, 0);
+        (non_digits(bytes), bits(_mm256_cmpeq_epi8(bytes, _mm256_set_m128i(sought, sought))))
     }
 }
 
@@ -273,6 +313,11 @@ mod tests {
             prop_assert_eq!(avx2.prefix_xor(bits), Portable.prefix_xor(bits));
             prop_assert_eq!(avx2.equal(&left, &right), Portable.equal(&left, &right));
             prop_assert_eq!(avx2.non_digits_and_stops(&left), Portable.non_digits_and_stops(&left));
+            let (halves, _) = left.as_chunks::<HALF>();
+            prop_assert_eq!(
+                avx2.non_digits_and_stops_of_two(&halves[0], &halves[1]),
+                Portable.non_digits_and_stops_of_two(&halves[0], &halves[1])
+            );
         }
     }
 
