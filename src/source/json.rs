@@ -1,14 +1,13 @@
 //! NDJSON, fast: lines in, the raw values of the wanted key paths out, every accepted line
 //! validated.
 //!
-//! A log repeats the same few sequences of keys. So a line is read in two steps that keep the
-//! processor busy instead of waiting:
+//! A log repeats the same few sequences of keys. So lines are read in two steps that keep the processor busy instead of
+//! waiting:
 //!
-//! 1. `index` finds the structure of some thousand bytes, 64 at a time, in vector registers
-//!    (`simd`);
-//! 2. a `shape`, learned from earlier lines (`lesson`), is laid along the index (`fit`). Each
-//!    field's key and value are checked where the index says they must stand, and no field waits for
-//!    the one before it.
+//! 1. `index` finds the lines of some ten thousand bytes and what in them is suspect, 64 bytes at a time, in vector
+//!    registers (`simd`);
+//! 2. a `shape`, learned from earlier lines (`lesson`), is laid along several lines side by side (`fit`): text that must
+//!    stand where it does, and between it values, each followed to its end (`extent`).
 //!
 //! A line that no shape fits goes through the general parser (`parse`), which knows all of JSON,
 //! decides alone what is valid, and is what shapes are learned from. So the answer for a line is
@@ -23,8 +22,8 @@
 
 #[cfg(test)]
 mod agreement;
-mod array;
 mod decoder;
+mod extent;
 mod fit;
 mod index;
 mod keys;

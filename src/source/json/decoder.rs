@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
 
-use super::fit::{End, Fit, Fitted, Line};
+use super::fit::{Fit, Line};
 use super::index::{Index, Reading};
 use super::lesson::Lesson;
 use super::record::{Places, Record};
-use super::repertoire::Repertoire;
+use super::repertoire::{Repertoire, SIDE_BY_SIDE};
 use super::selection::RecordParser;
-use super::simd::{Instructions, Lanes, Task, WINDOW};
+use super::shape::Bounds;
+use super::simd::{Instructions, Lanes, Task, Text, WINDOW};
 use super::wanted::Wanted;
 use crate::source::value::Reject;
 
@@ -32,10 +33,32 @@ pub struct LineDecoder {
     instructions: Instructions,
     index: Index,
     repertoire: Repertoire,
-    fitted: Fitted,
+    /// The lines of a portion, and the bounds of those that are fitted.
+    lines: Vec<FittedLine>,
+    bounds: Vec<u32>,
     parser: RecordParser,
     /// A copy of the last lines of a block, with room behind them.
     padded: Vec<u8>,
+}
+
+/// A line and the shape it has, if one was found.
+#[derive(Clone, Copy)]
+struct FittedLine {
+    line: Line,
+    fitted: Option<Fitted>,
+}
+
+/// How a line fits.
+#[derive(Clone, Copy)]
+struct Fitted {
+    /// The shape, by its position in the repertoire and the edition that was there.
+    position: usize,
+    edition: u32,
+    /// Where in the decoder's bounds those of the line begin, and how many lines take turns there.
+    bounds: usize,
+    lines: usize,
+    may_hold_escapes: bool,
+    is_unusual: bool,
 }
 
 impl LineDecoder {
@@ -48,7 +71,8 @@ impl LineDecoder {
             instructions,
             index: Index::default(),
             repertoire: Repertoire::default(),
-            fitted: Fitted::default(),
+            lines: Vec::new(),
+            bounds: Vec::new(),
             parser: RecordParser::new(wanted),
             padded: Vec::new(),
         }
@@ -80,101 +104,150 @@ impl LineDecoder {
     /// Decodes the first `length` bytes of `text`, which stands at `offset` in the block and goes
     /// on for at least a window.
     fn decode_lines<S: Sink>(&mut self, text: &[u8], length: usize, offset: usize, sink: &mut S) {
-        // The index counts in u32, with room to spare.
-        if i32::try_from(length).is_ok() {
-            self.instructions.run(Lines { decoder: self, text, length, offset, sink });
-        } else {
-            sink.reject(offset, text[..length].trim_ascii_end(), Reject::TooLong);
+        match Text::new(text) {
+            Some(text) => self.instructions.run(Lines { decoder: self, text, length, offset, sink }),
+            None => sink.reject(offset, text[..length].trim_ascii_end(), Reject::TooLong),
         }
     }
 
     #[inline(always)]
-    fn decode_indexed<L: Lanes, S: Sink>(&mut self, lanes: L, text: &[u8], length: usize, offset: usize, sink: &mut S) {
-        lanes.run(Reading { index: &mut self.index, text: &text[..length] });
+    fn decode_indexed<L: Lanes, S: Sink>(&mut self, lanes: L, text: Text<'_>, length: usize, offset: usize, sink: &mut S) {
+        lanes.run(Reading { index: &mut self.index, text: &text.bytes()[..length] });
+        self.fit_side_by_side(lanes, text);
         let mut suspects = 0;
-        let mut line = Line { start: 0, entry: 1, quotes_before: 0 };
-        while line.start < length {
-            let fitting = self.fitting_shape(lanes, text, &line);
-            match fitting {
-                Some(position) if self.index.suspects()[suspects] as usize > self.fitted.end.at => {
-                    let known = &self.repertoire.shapes()[position];
-                    let bounds = known.shape.bounds(&self.index, &line, &self.fitted);
+        for number in 0..self.lines.len() {
+            let FittedLine { line, fitted } = self.lines[number];
+            let newline = self.index.newlines()[number];
+            let is_suspect = self.index.suspects()[suspects] < newline;
+            let current = fitted.filter(|fitted| self.repertoire.shapes()[fitted.position].edition == fitted.edition);
+            let fitted = if is_suspect { None } else { current.or_else(|| self.fit_alone(lanes, text, line)) };
+            match fitted {
+                Some(fitted) => {
+                    let known = &self.repertoire.shapes()[fitted.position];
+                    let bounds = Bounds { at: &self.bounds[fitted.bounds..], lines: fitted.lines };
                     sink.record(&Record {
-                        text,
-                        offset: offset + line.start,
+                        text: text.bytes(),
+                        offset: offset + line.start as usize,
                         layout: Some(known.id),
                         present: &known.shape.present,
                         places: Places::Shaped { values: &known.shape.values, bounds },
-                        escapes: self.index.escapes(line.start, self.fitted.end.at),
+                        may_hold_escapes: fitted.may_hold_escapes,
                         duplicate_keys: known.shape.duplicate_keys,
                     });
-                    if self.fitted.is_unusual {
-                        self.repertoire.broaden(position, text, &self.fitted.unusual);
+                    self.repertoire.fitted(fitted.position);
+                    if fitted.is_unusual {
+                        self.repertoire.broaden(fitted.position, text.bytes(), bounds);
                     }
-                    self.repertoire.fitted(position);
                 }
-                _ => self.fitted.end = self.parse_line(lanes, text, offset, line, sink),
+                None => self.parse_line(lanes, text, offset, line, sink),
             }
-            let end = &self.fitted.end;
-            while self.index.suspects()[suspects] as usize <= end.at {
+            while self.index.suspects()[suspects] <= newline {
                 suspects += 1;
             }
-            line = Line { start: end.at + 1, entry: end.entry + 1, quotes_before: end.quotes_before };
+        }
+        self.repertoire.sort();
+    }
+
+    /// Lists the lines, and fits those whose shape shows at their start.
+    #[inline(always)]
+    fn fit_side_by_side<L: Lanes>(&mut self, lanes: L, text: Text<'_>) {
+        self.lines.clear();
+        self.bounds.clear();
+        let mut start = 0;
+        for number in 0..self.index.newlines().len() {
+            let newline = self.index.newlines()[number];
+            let has_return = newline > start && text.byte(newline - 1) == b'\r';
+            let line = Line { start, end: newline - u32::from(has_return) };
+            self.lines.push(FittedLine { line, fitted: None });
+            if let Some(position) = self.repertoire.wait(lanes, text, start, number as u32) {
+                self.fit_waiting(lanes, text, position);
+            }
+            start = newline + 1;
+        }
+        for position in 0..self.repertoire.shapes().len() {
+            self.fit_waiting(lanes, text, position);
         }
     }
 
-    /// The first shape that fits the line, by its position in the repertoire.
+    /// Fits the lines that wait for the shape at the position.
     #[inline(always)]
-    fn fitting_shape<L: Lanes>(&mut self, lanes: L, text: &[u8], line: &Line) -> Option<usize> {
-        let LineDecoder { index, repertoire, fitted, .. } = self;
-        let fits = |shape| lanes.run(Fit { shape, text, index, line, fitted });
-        repertoire.shapes().iter().map(|known| &known.shape).position(fits)
+    fn fit_waiting<L: Lanes>(&mut self, lanes: L, text: Text<'_>, position: usize) {
+        let known = &mut self.repertoire.shapes_mut()[position];
+        let (numbers, count) = known.take_waiting();
+        if count == 0 {
+            return;
+        }
+        let from = self.bounds.len();
+        self.bounds.resize(from + (known.shape.steps.len() + 1) * SIDE_BY_SIDE, 0);
+        let lines = &numbers.map(|number| self.lines[number as usize].line);
+        let found = lanes.run(Fit { shape: &known.shape, text, lines, bounds: &mut self.bounds[from..] });
+        known.note_fitting(found.fits.count_ones());
+        for (place, &number) in numbers[..count].iter().enumerate() {
+            self.lines[number as usize].fitted = (found.fits >> place & 1 == 1).then_some(Fitted {
+                position,
+                edition: known.edition,
+                bounds: from + place,
+                lines: SIDE_BY_SIDE,
+                may_hold_escapes: found.escaped >> place & 1 == 1,
+                is_unusual: found.is_unusual,
+            });
+        }
+    }
+
+    /// Finds the first shape that fits the line.
+    #[inline(never)]
+    fn fit_alone<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line) -> Option<Fitted> {
+        let from = self.bounds.len();
+        for (position, known) in self.repertoire.shapes().iter().enumerate() {
+            self.bounds.resize(from + known.shape.steps.len() + 1, 0);
+            let fit = Fit { shape: &known.shape, text, lines: &[line], bounds: &mut self.bounds[from..] };
+            let found = lanes.run(fit);
+            if found.fits == 1 {
+                return Some(Fitted {
+                    position,
+                    edition: known.edition,
+                    bounds: from,
+                    lines: 1,
+                    may_hold_escapes: found.escaped == 1,
+                    is_unusual: found.is_unusual,
+                });
+            }
+        }
+        self.bounds.truncate(from);
+        None
     }
 
     #[inline(never)]
-    fn parse_line<L: Lanes, S: Sink>(&mut self, lanes: L, text: &[u8], offset: usize, line: Line, sink: &mut S) -> End {
-        let end = self.line_end(text, line);
-        let bytes = &text[line.start..end.at];
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    fn parse_line<L: Lanes, S: Sink>(&mut self, lanes: L, text: Text<'_>, offset: usize, line: Line, sink: &mut S) {
+        let bytes = &text.bytes()[line.start as usize..line.end as usize];
         if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-            return end;
+            return;
         }
+        let offset = offset + line.start as usize;
         let record = match self.parser.parse(bytes) {
-            Ok(record) => Record { offset: offset + line.start, ..record },
-            Err(why) => {
-                sink.reject(offset + line.start, bytes, why);
-                return end;
-            }
+            Ok(record) => Record { offset, ..record },
+            Err(why) => return sink.reject(offset, bytes, why),
         };
         sink.record(&record);
         if self.repertoire.wants_lesson() {
-            match Lesson::new(text, &self.index, line, &record) {
+            match Lesson::new(bytes, &record) {
                 Some(lesson) => self.learn(lanes, text, line, lesson),
                 None => self.repertoire.rest(),
             }
         }
-        end
     }
 
-    fn learn<L: Lanes>(&mut self, lanes: L, text: &[u8], line: Line, lesson: Lesson) {
+    fn learn<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line, lesson: Lesson) {
         if self.repertoire.merge(&lesson) {
             return;
         }
         let shape = lesson.shape();
-        let fit = Fit { shape: &shape, text, index: &self.index, line: &line, fitted: &mut self.fitted };
-        if lanes.run(fit) {
+        let bounds = &mut vec![0; shape.steps.len() + 1];
+        if lanes.run(Fit { shape: &shape, text, lines: &[line], bounds }).fits == 1 {
             return self.repertoire.learn(lesson, shape);
         }
-        // The line has a form that shapes do not allow for, such as blanks before a comma.
+        // The line has a form that shapes do not allow for.
         self.repertoire.rest();
-    }
-
-    fn line_end(&self, text: &[u8], line: Line) -> End {
-        let entries = &self.index.entries()[line.entry..];
-        let is_newline = |&&entry: &&u32| text.get(entry as usize) == Some(&b'\n');
-        let count = entries.iter().take_while(|entry| !is_newline(entry)).count();
-        let at = entries.get(count).map_or(text.len(), |&entry| entry as usize);
-        End { entry: line.entry + count, at, quotes_before: self.index.quotes_before(at) }
     }
 }
 
@@ -191,7 +264,7 @@ fn portion_length(lines: &[u8]) -> usize {
 /// The decoding of some lines, as work for the vector instructions.
 struct Lines<'a, S> {
     decoder: &'a mut LineDecoder,
-    text: &'a [u8],
+    text: Text<'a>,
     length: usize,
     offset: usize,
     sink: &'a mut S,

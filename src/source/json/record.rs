@@ -2,8 +2,7 @@
 
 use memchr::memchr;
 
-use super::index::Index;
-use super::shape::Value;
+use super::shape::{Bounds, Value};
 use crate::record::excerpt::Excerpt;
 use crate::source::value::RawValue;
 
@@ -34,12 +33,6 @@ impl Span {
         Span { start: self.start + u32::from(blank), ..self }
     }
 
-    /// Too much for any value if the start comes behind the end.
-    #[inline(always)]
-    pub fn length(self) -> u32 {
-        self.end.wrapping_sub(self.start)
-    }
-
     #[inline(always)]
     pub fn within(self, text: &[u8]) -> Option<&[u8]> {
         text.get(self.start as usize..self.end as usize)
@@ -53,8 +46,8 @@ pub struct Record<'a> {
     pub(super) layout: Option<usize>,
     pub(super) present: &'a [u32],
     pub(super) places: Places<'a>,
-    /// Where texts with escapes are, if the line may have any.
-    pub(super) escapes: Escapes<'a>,
+    /// Whether texts may have escapes; false is sure.
+    pub(super) may_hold_escapes: bool,
     pub(super) duplicate_keys: u32,
 }
 
@@ -63,8 +56,8 @@ pub struct Record<'a> {
 pub(super) enum Places<'a> {
     /// For each slot the place of its value, or [`Span::ABSENT`].
     Parsed(&'a [Span]),
-    /// What a shape knows of them, and the bounds of the fields of the line that fits it.
-    Shaped { values: &'a [Value], bounds: &'a [u32] },
+    /// What a shape knows of them, and the bounds of the line that fits it.
+    Shaped { values: &'a [Value], bounds: Bounds<'a> },
 }
 
 impl<'a> Record<'a> {
@@ -94,7 +87,7 @@ impl<'a> Record<'a> {
     pub fn get(&self, slot: usize) -> RawValue<'a> {
         let Some(span) = self.span(slot) else { return RawValue::Missing };
         let Some(value) = span.within(self.text) else { return RawValue::Missing };
-        raw_value(value, || self.escapes.are_in(span, value))
+        raw_value(value, || self.may_hold_escapes && is_escaped(value))
     }
 
     /// The value at the slot's path, where it stands.
@@ -120,30 +113,6 @@ impl<'a> Record<'a> {
     /// one that counts.
     pub fn duplicate_keys(&self) -> u32 {
         self.duplicate_keys
-    }
-}
-
-/// What is known about backslashes in a line without looking for them.
-#[derive(Clone, Copy)]
-pub(super) enum Escapes<'a> {
-    /// There are none.
-    Nowhere,
-    /// Some words of the index may hold some.
-    Indexed(&'a Index),
-    Anywhere,
-}
-
-impl Escapes<'_> {
-    /// Whether there are any in the text, which is that of the span.
-    #[inline(always)]
-    fn are_in(self, span: Span, text: &[u8]) -> bool {
-        match self {
-            Escapes::Nowhere => false,
-            Escapes::Indexed(index) => {
-                index.may_hold_escapes(span.start as usize, span.end as usize) && is_escaped(text)
-            }
-            Escapes::Anywhere => is_escaped(text),
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The shapes a decoder knows, the frequent ones first, and when to learn more.
 
 use super::lesson::Lesson;
-use super::record::Span;
-use super::shape::Shape;
+use super::shape::{Bounds, Shape};
+use super::simd::{Lanes, Text};
 
 /// More are not worth trying one after the other.
 const ROOM: usize = 24;
@@ -13,11 +13,17 @@ const LONGEST_PAUSE: u32 = 4096;
 /// At this score all are halved, so that what is frequent now comes first soon.
 const HIGHEST_SCORE: u32 = 1024;
 
+/// So many lines of a shape are followed side by side.
+pub(super) const SIDE_BY_SIDE: usize = 4;
+/// Where few of such lines fit, so many of them are followed one by one, before that is tried again.
+const ONE_BY_ONE: u32 = 256;
+
 /// Shapes in the order in which to try them.
 #[derive(Default)]
 pub(super) struct Repertoire {
     known: Vec<Known>,
     learned: usize,
+    editions: u32,
     /// Lines to let pass before the next lesson, and how many that were the last time.
     pause: u32,
     last_pause: u32,
@@ -28,7 +34,46 @@ pub(super) struct Known {
     /// What the shape is made from.
     lesson: Lesson,
     pub id: usize,
+    /// Changes whenever the shape does; no two shapes have the same.
+    pub edition: u32,
     score: u32,
+    /// The numbers of lines that seem to have the shape.
+    waiting: [u32; SIDE_BY_SIDE],
+    waiting_count: usize,
+    /// Lines still to be followed one by one.
+    one_by_one: u32,
+}
+
+impl Known {
+    /// Lets a line wait that begins as the shape does. Returns whether there are enough now.
+    #[inline(always)]
+    fn wait(&mut self, number: u32) -> bool {
+        if self.one_by_one > 0 {
+            self.one_by_one -= 1;
+            return false;
+        }
+        self.waiting[self.waiting_count] = number;
+        self.waiting_count += 1;
+        self.waiting_count == SIDE_BY_SIDE
+    }
+
+    /// The lines that wait, the first of them again in free places, and how many there are.
+    #[inline(always)]
+    pub fn take_waiting(&mut self) -> ([u32; SIDE_BY_SIDE], usize) {
+        let count = std::mem::take(&mut self.waiting_count);
+        let mut numbers = self.waiting;
+        let first = numbers[0];
+        numbers.iter_mut().skip(count).for_each(|number| *number = first);
+        (numbers, count)
+    }
+
+    /// Notes how many of the lines that seemed to have the shape have it.
+    #[inline(always)]
+    pub fn note_fitting(&mut self, count: u32) {
+        if count < SIDE_BY_SIDE as u32 / 2 {
+            self.one_by_one = ONE_BY_ONE;
+        }
+    }
 }
 
 impl Repertoire {
@@ -36,23 +81,51 @@ impl Repertoire {
         &self.known
     }
 
-    /// Lets the shape at the position learn from values of a line that fitted, each with its step.
+    pub fn shapes_mut(&mut self) -> &mut [Known] {
+        &mut self.known
+    }
+
+    /// Lets the line wait for others of its shape, judged by how it begins. Returns the shape's position if there are
+    /// enough of them now.
+    #[inline(always)]
+    pub fn wait<L: Lanes>(&mut self, lanes: L, text: Text<'_>, start: u32, number: u32) -> Option<usize> {
+        let window = text.window(start);
+        let begins = |known: &Known| {
+            known.shape.steps.first().is_some_and(|step| step.mask & !lanes.equal(window, &step.head) == 0)
+        };
+        let position = self.known.iter().position(begins)?;
+        self.known[position].wait(number).then_some(position)
+    }
+
+    /// Lets the shape at the position learn from a line that fitted.
     #[cold]
-    pub fn broaden(&mut self, position: usize, text: &[u8], values: &[(u32, Span)]) {
-        let Known { shape, lesson, .. } = &mut self.known[position];
-        let broadened = values.iter().filter(|(step, span)| lesson.broaden(*step, span.of(text)));
-        if broadened.count() > 0 {
-            *shape = lesson.shape();
+    pub fn broaden(&mut self, position: usize, text: &[u8], bounds: Bounds<'_>) {
+        if self.known[position].lesson.broaden(text, bounds) {
+            self.renew(position);
         }
+    }
+
+    fn renew(&mut self, position: usize) {
+        self.editions += 1;
+        let known = &mut self.known[position];
+        known.shape = known.lesson.shape();
+        known.edition = self.editions;
     }
 
     /// Notes that the shape at the position has fitted.
     #[inline(always)]
     pub fn fitted(&mut self, position: usize) {
         self.known[position].score += 1;
-        if position > 0 && self.known[position].score > self.known[position - 1].score {
-            self.known.swap(position, position - 1);
-        } else if self.known[position].score >= HIGHEST_SCORE {
+    }
+
+    /// Moves what fits often to the front; positions change.
+    pub fn sort(&mut self) {
+        for position in 1..self.known.len() {
+            if self.known[position].score > self.known[position - 1].score {
+                self.known.swap(position, position - 1);
+            }
+        }
+        if self.known.iter().any(|known| known.score >= HIGHEST_SCORE) {
             self.known.iter_mut().for_each(|known| known.score /= 2);
         }
     }
@@ -66,10 +139,12 @@ impl Repertoire {
 
     /// Lets a shape that has the keys of the lesson learn from it. Returns whether there is one.
     pub fn merge(&mut self, lesson: &Lesson) -> bool {
-        for known in &mut self.known {
-            if let Some(is_new) = known.lesson.merge(lesson) {
+        for position in 0..self.known.len() {
+            if let Some(is_new) = self.known[position].lesson.merge(lesson) {
                 if is_new {
-                    known.shape = known.lesson.shape();
+                    self.renew(position);
+                } else {
+                    self.rest();
                 }
                 return true;
             }
@@ -79,7 +154,17 @@ impl Repertoire {
 
     /// Takes in the shape of a lesson, if need be for the one that fitted least.
     pub fn learn(&mut self, lesson: Lesson, shape: Shape) {
-        self.known.push(Known { shape, lesson, id: self.learned, score: 0 });
+        self.editions += 1;
+        self.known.push(Known {
+            shape,
+            lesson,
+            id: self.learned,
+            edition: self.editions,
+            score: 0,
+            waiting: [0; SIDE_BY_SIDE],
+            waiting_count: 0,
+            one_by_one: 0,
+        });
         self.learned += 1;
         if self.known.len() > ROOM {
             let gone = self.known.swap_remove(ROOM - 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{Key, Keys};
 use super::parse::{Visitor, parse_object};
-use super::record::{Escapes, Places, Record, Span};
+use super::record::{Places, Record, Span};
 use super::wanted::{NodeId, Wanted};
 use crate::source::value::Reject;
 
@@ -32,7 +32,7 @@ impl RecordParser {
             layout: None,
             present: &self.selection.present,
             places: Places::Parsed(&self.selection.spans),
-            escapes: Escapes::Anywhere,
+            may_hold_escapes: true,
             duplicate_keys,
         })
     }

@@ -1,7 +1,7 @@
 //! The few vector operations that the index and the shapes are built on, and the choice of
 //! instructions.
 //!
-//! All `unsafe` of the JSON reader is here, and all of it rests on one fact: a value of [`Avx2`]
+//! All `unsafe` of the JSON reader is here, and nearly all of it rests on one fact: a value of [`Avx2`]
 //! exists only if the processor has the instructions. Code that is to run on them takes `lanes:
 //! impl Lanes`, is `#[inline(always)]`, and is started through [`Instructions::run`], so that the
 //! compiler builds the whole of it once per instruction set.
@@ -10,36 +10,27 @@
 pub(super) const WORD: usize = 64;
 /// Bytes per comparison in a shape.
 pub(super) const WINDOW: usize = 32;
-/// Bytes of each of two things that are looked at together.
-pub(super) const HALF: usize = WINDOW / 2;
 
 /// What 64 bytes hold, one bit per byte, lowest bit first.
 #[derive(Clone, Copy)]
 pub(super) struct Masks {
-    pub quotes: u64,
-    pub backslashes: u64,
-    /// `{ } [ ] ,` and newline. `*` and form feed are set too, since telling them apart costs an
-    /// instruction and no valid line holds them outside strings.
-    pub structure: u64,
+    pub newlines: u64,
     /// Bytes below 0x20, newlines included.
     pub control: u64,
     /// Not zero if any byte is 0x80 or above.
-    pub non_ascii: u64,
+    pub non_ascii: u32,
 }
 
-/// Vector operations, by whatever instructions do them.
+/// Vector operations, by whatever instructions do them. Masks have a bit for each byte, the lowest for the first.
 pub(super) trait Lanes: Copy {
     fn masks(self, bytes: &[u8; WORD]) -> Masks;
-    /// Each bit is the parity of the bits up to and including it: turns quotes into "between
-    /// quotes".
-    fn prefix_xor(self, bits: u64) -> u64;
-    /// A bit for each byte in which the windows agree.
+    /// The bytes in which the windows agree.
     fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32;
+    /// The quotes and backslashes.
+    fn string_stops(self, window: &[u8; WINDOW]) -> u32;
     /// What can be wrong with a number: a bit for each byte that is no decimal digit; and a bit for
     /// each full stop behind the first byte, the first bit being set if the first byte is `0`.
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
-    /// The same for two short numbers at once, the bits of the second above those of the first.
-    fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32);
 
     /// Starts work that is built for these instructions, as a function of its own.
     fn run<T: Task>(self, task: T) -> T::Output;
@@ -80,10 +71,45 @@ impl Instructions {
     }
 }
 
-/// The window from `from` on, if the text is long enough.
-#[inline(always)]
-pub(super) fn window(text: &[u8], from: usize) -> Option<&[u8; WINDOW]> {
-    text.get(from..from + WINDOW)?.first_chunk()
+/// A text to take windows from.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    bytes: &'a [u8],
+    /// Where its last window starts.
+    last: u32,
+}
+
+impl<'a> Text<'a> {
+    /// None if the text is shorter than a window, or so long that places in it are no u32.
+    pub fn new(bytes: &'a [u8]) -> Option<Text<'a>> {
+        let last = u32::try_from(bytes.len().checked_sub(WINDOW)?).ok()?;
+        (last < u32::MAX / 2).then_some(Text { bytes, last })
+    }
+
+    /// The window from `at` on, or the last one if it lies before that.
+    #[inline(always)]
+    pub fn window(self, at: u32) -> &'a [u8; WINDOW] {
+        let at = at.min(self.last) as usize;
+        // SAFETY: all bytes of the last window are in the text, and no window starts behind that. A check at each window
+        // takes a tenth of the time of following lines.
+        unsafe { &*self.bytes.as_ptr().add(at).cast::<[u8; WINDOW]>() }
+    }
+
+    /// The byte at `at`, any byte if that is not before the last window.
+    #[inline(always)]
+    pub fn byte(self, at: u32) -> u8 {
+        self.window(at)[0]
+    }
+
+    /// A place at which no line ends that a window follows.
+    #[inline(always)]
+    pub fn nowhere(self) -> u32 {
+        self.last + WINDOW as u32
+    }
+
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
 }
 
 /// Plain Rust, for every other processor.
@@ -96,40 +122,24 @@ impl Lanes for Portable {
             bytes.iter().enumerate().fold(0, |mask, (bit, &byte)| mask | u64::from(is(byte)) << bit)
         };
         Masks {
-            quotes: mask(|byte| byte == b'"'),
-            backslashes: mask(|byte| byte == b'\\'),
-            structure: mask(|byte| matches!(byte | 0x20, b'{' | b'}' | b',' | b'*')),
+            newlines: mask(|byte| byte == b'\n'),
             control: mask(|byte| byte < 0x20),
-            non_ascii: u64::from(!bytes.is_ascii()),
+            non_ascii: u32::from(!bytes.is_ascii()),
         }
-    }
-
-    fn prefix_xor(self, mut bits: u64) -> u64 {
-        for shift in [1, 2, 4, 8, 16, 32] {
-            bits ^= bits << shift;
-        }
-        bits
     }
 
     fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32 {
         (0..WINDOW).fold(0, |mask, bit| mask | u32::from(left[bit] == right[bit]) << bit)
     }
 
+    fn string_stops(self, window: &[u8; WINDOW]) -> u32 {
+        (0..WINDOW).fold(0, |mask, bit| mask | u32::from(matches!(window[bit], b'"' | b'\\')) << bit)
+    }
+
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
         let mask = |is: fn(u8) -> bool| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(is(window[bit])) << bit);
         let stops = mask(|byte| byte == b'.') & !1;
         (mask(|byte| !byte.is_ascii_digit()), stops | u32::from(window[0] == b'0'))
-    }
-
-    fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
-        let of_one = |half: &[u8; HALF]| {
-            let mut window = [0; WINDOW];
-            window[..HALF].copy_from_slice(half);
-            self.non_digits_and_stops(&window)
-        };
-        let ((first, first_stops), (second, second_stops)) = (of_one(first), of_one(second));
-        let low = u32::from(u16::MAX);
-        (first & low | second << HALF, first_stops & low | second_stops << HALF)
     }
 
     fn run<T: Task>(self, task: T) -> T::Output {
@@ -144,17 +154,16 @@ pub(super) use x86::Avx2;
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{HALF, Lanes, Masks, Task, WINDOW, WORD};
+    use super::{Lanes, Masks, Task, WINDOW, WORD};
 
-    /// Proof that the processor has AVX2, carry-less multiplication and the bit manipulation
-    /// instructions: [`Avx2::detect`] is the only way to get one.
+    /// Proof that the processor has AVX2 and the bit manipulation instructions: [`Avx2::detect`] is the only way to
+    /// get one.
     #[derive(Clone, Copy)]
     pub(in super::super) struct Avx2(());
 
     impl Avx2 {
         pub fn detect() -> Option<Avx2> {
             let present = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("pclmulqdq")
                 && is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("popcnt");
@@ -164,7 +173,7 @@ mod x86 {
 
     /// Never inlined, so that each task has the registers for itself.
     #[inline(never)]
-    #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,popcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     fn run<T: Task>(avx2: Avx2, task: T) -> T::Output {
         task.run(avx2)
     }
@@ -177,27 +186,21 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn prefix_xor(self, bits: u64) -> u64 {
-            // SAFETY: `self` proves that the processor has the instructions.
-            unsafe { prefix_xor(bits) }
-        }
-
-        #[inline(always)]
         fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32 {
             // SAFETY: `self` proves that the processor has the instructions.
             unsafe { equal(left, right) }
         }
 
         #[inline(always)]
-        fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
+        fn string_stops(self, window: &[u8; WINDOW]) -> u32 {
             // SAFETY: `self` proves that the processor has the instructions.
-            unsafe { non_digits_and_stops(window) }
+            unsafe { string_stops(window) }
         }
 
         #[inline(always)]
-        fn non_digits_and_stops_of_two(self, first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
+        fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
             // SAFETY: `self` proves that the processor has the instructions.
-            unsafe { non_digits_and_stops_of_two(first, second) }
+            unsafe { non_digits_and_stops(window) }
         }
 
         #[inline(always)]
@@ -216,15 +219,14 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn load_half(bytes: &[u8; HALF]) -> __m128i {
-        // SAFETY: the reference is to 16 readable bytes, and `loadu` asks for no alignment.
-        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+    fn bits(bytes: __m256i) -> u32 {
+        _mm256_movemask_epi8(bytes).cast_unsigned()
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn bits(bytes: __m256i) -> u32 {
-        _mm256_movemask_epi8(bytes).cast_unsigned()
+    fn equals(bytes: __m256i, byte: u8) -> __m256i {
+        _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()))
     }
 
     #[inline]
@@ -233,33 +235,12 @@ mod x86 {
         let (halves, _) = bytes.as_chunks::<WINDOW>();
         let (low, high) = (load(&halves[0]), load(&halves[1]));
         let wide = |low, high| u64::from(bits(low)) | u64::from(bits(high)) << 32;
-
-        let equal = |byte| wide(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte));
-        // By its low half a byte picks the only structural byte it can be; with 0x20 set, `[` and
-        // `{` are one, and newline has an image.
-        let candidates = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'*' as i8, b'{' as i8, b',' as i8, b'}' as i8, 0, 0,
-        ));
-        let structural = |bytes| {
-            _mm256_cmpeq_epi8(_mm256_shuffle_epi8(candidates, bytes), _mm256_or_si256(bytes, _mm256_set1_epi8(0x20)))
-        };
         let control = |bytes| _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
-
         Masks {
-            quotes: equal(_mm256_set1_epi8(b'"' as i8)),
-            backslashes: equal(_mm256_set1_epi8(b'\\' as i8)),
-            structure: wide(structural(low), structural(high)),
+            newlines: wide(equals(low, b'\n'), equals(high, b'\n')),
             control: wide(control(low), control(high)),
-            non_ascii: u64::from(bits(_mm256_or_si256(low, high))),
+            non_ascii: bits(_mm256_or_si256(low, high)),
         }
-    }
-
-    #[inline]
-    #[target_feature(enable = "pclmulqdq,sse2")]
-    fn prefix_xor(bits: u64) -> u64 {
-        // Multiplying by all ones without carries adds up every lower bit.
-        let product = _mm_clmulepi64_si128(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1), 0);
-        _mm_cvtsi128_si64(product).cast_unsigned()
     }
 
     #[inline]
@@ -270,26 +251,21 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn non_digits(bytes: __m256i) -> u32 {
-        // Moved so that the digits are the ten lowest of the signed bytes.
-        let moved = _mm256_add_epi8(bytes, _mm256_set1_epi8(i8::MIN.wrapping_sub(b'0' as i8)));
-        bits(_mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9)))
+    fn string_stops(window: &[u8; WINDOW]) -> u32 {
+        let bytes = load(window);
+        bits(_mm256_or_si256(equals(bytes, b'"'), equals(bytes, b'\\')))
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn non_digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
         let bytes = load(window);
+        // Moved so that the digits are the ten lowest of the signed bytes.
+        let moved = _mm256_add_epi8(bytes, _mm256_set1_epi8(i8::MIN.wrapping_sub(b'0' as i8)));
+        let non_digits = _mm256_cmpgt_epi8(moved, _mm256_set1_epi8(i8::MIN + 9));
         let sought = _mm256_insert_epi8(_mm256_set1_epi8(b'.' as i8), b'0' as i8, 0);
-        (non_digits(bytes), bits(_mm256_cmpeq_epi8(bytes, sought)))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn non_digits_and_stops_of_two(first: &[u8; HALF], second: &[u8; HALF]) -> (u32, u32) {
-        let bytes = _mm256_set_m128i(load_half(second), load_half(first));
-        let sought = _mm_insert_epi8(_mm_set1_epi8(b'.' as i8), b'0' as i8 as i32, 0);
-        (non_digits(bytes), bits(_mm256_cmpeq_epi8(bytes, _mm256_set_m128i(sought, sought))))
+        let stops = _mm256_cmpeq_epi8(bytes, sought);
+        (bits(non_digits), bits(stops))
     }
 }
 
@@ -302,37 +278,44 @@ mod tests {
     proptest! {
         #[test]
         #[cfg(target_arch = "x86_64")]
-        fn avx2_and_plain_rust_give_the_same_masks(bytes: [u8; WORD], left: [u8; WINDOW], right: [u8; WINDOW], bits: u64) {
+        fn avx2_and_plain_rust_give_the_same_masks(bytes: [u8; WORD], left: [u8; WINDOW], right: [u8; WINDOW]) {
             let Some(avx2) = Avx2::detect() else { return Ok(()) };
             let (fast, plain) = (avx2.masks(&bytes), Portable.masks(&bytes));
-            prop_assert_eq!(fast.quotes, plain.quotes);
-            prop_assert_eq!(fast.backslashes, plain.backslashes);
-            prop_assert_eq!(fast.structure, plain.structure);
+            prop_assert_eq!(fast.newlines, plain.newlines);
             prop_assert_eq!(fast.control, plain.control);
             prop_assert_eq!(fast.non_ascii != 0, plain.non_ascii != 0);
-            prop_assert_eq!(avx2.prefix_xor(bits), Portable.prefix_xor(bits));
             prop_assert_eq!(avx2.equal(&left, &right), Portable.equal(&left, &right));
+            prop_assert_eq!(avx2.string_stops(&left), Portable.string_stops(&left));
             prop_assert_eq!(avx2.non_digits_and_stops(&left), Portable.non_digits_and_stops(&left));
-            let (halves, _) = left.as_chunks::<HALF>();
-            prop_assert_eq!(
-                avx2.non_digits_and_stops_of_two(&halves[0], &halves[1]),
-                Portable.non_digits_and_stops_of_two(&halves[0], &halves[1])
-            );
+        }
+    }
+
+    #[test]
+    fn windows_are_never_taken_from_behind_the_text() {
+        let bytes: Vec<u8> = (0..WINDOW as u8 + 3).collect();
+        for length in 0..WINDOW {
+            assert!(Text::new(&bytes[..length]).is_none());
+        }
+        for length in WINDOW..bytes.len() {
+            let text = Text::new(&bytes[..length]).expect("long enough");
+            for at in (0..length as u32 + 2).chain([u32::MAX - 1, u32::MAX]) {
+                let first = (at as usize).min(length - WINDOW);
+                assert_eq!(text.window(at)[..], bytes[first..first + WINDOW]);
+            }
         }
     }
 
     #[test]
     fn every_byte_gets_its_marks() {
         for byte in 0..=u8::MAX {
-            let mut bytes = [b'x'; WORD];
-            bytes[37] = byte;
-            let masks = Portable.masks(&bytes);
+            let (mut word, mut window) = ([b'x'; WORD], [b'x'; WINDOW]);
+            (word[37], window[21]) = (byte, byte);
+            let masks = Portable.masks(&word);
             let bit = |is: bool| u64::from(is) << 37;
-            assert_eq!(masks.quotes, bit(byte == b'"'));
-            assert_eq!(masks.backslashes, bit(byte == b'\\'));
-            assert_eq!(masks.structure, bit(b"{}[],\n*\x0c".contains(&byte)));
+            assert_eq!(masks.newlines, bit(byte == b'\n'));
             assert_eq!(masks.control, bit(byte < 0x20));
             assert_eq!(masks.non_ascii != 0, byte >= 0x80);
+            assert_eq!(Portable.string_stops(&window), u32::from(byte == b'"' || byte == b'\\') << 21);
         }
     }
 }
