@@ -29,6 +29,7 @@ mod percentile_cont;
 mod percentiles;
 mod quantile;
 mod samples;
+mod selection;
 mod state;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, EmitTo, Expr, Grou
 use super::accumulator::{GroupStates, Grouped, Ungrouped, state_fields};
 use super::argument::{constants, fractions, list_of, measured, refuse_distinct};
 use super::quantile::{Method, Quantiles};
-use super::samples::Samples;
+use super::samples::{Group, Samples};
 
 /// The aggregate function, of either method.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -167,7 +167,10 @@ impl GroupStates for PercentileStates {
     fn answers(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let groups = self.samples.emitted(emit_to);
         let mut found = Float64Builder::with_capacity(groups * self.quantiles.len());
-        self.samples.drain(emit_to, |values| self.quantiles.of(values, &mut found))?;
+        self.samples.drain(emit_to, |group| match group {
+            Group::Few(values) => self.quantiles.of(values, &mut found),
+            Group::Parts(parts) => self.quantiles.of_parts(parts, &mut found),
+        })?;
         self.column(found.finish(), groups)
     }
 

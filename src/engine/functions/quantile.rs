@@ -4,6 +4,8 @@ use datafusion::arrow::array::Float64Builder;
 use datafusion::common::{Result, plan_err};
 use smallvec::SmallVec;
 
+use super::selection;
+
 /// Up to this many values are sorted, which is faster than selecting from them.
 const SORT_BELOW: usize = 32;
 
@@ -62,14 +64,21 @@ impl Quantiles {
             [only] => self.fractions.iter().for_each(|_| found.append_value(*only)),
             _ => {
                 let positions = self.positions(values.len());
-                let mut ranks: SmallVec<[usize; 16]> = positions.iter().flat_map(|p| [p.lower, p.upper]).collect();
-                ranks.sort_unstable();
-                ranks.dedup();
-                select(values, 0, &ranks);
+                select(values, 0, &ranks(&positions));
                 for position in positions {
-                    found.append_value(position.value_in(values));
+                    found.append_value(position.value_in(|rank| values[rank]));
                 }
             }
+        }
+    }
+
+    /// The same of [very many](selection::WORTHWHILE) values in several parts, each value by its bytes.
+    pub fn of_parts(&self, parts: &[&[[u8; 8]]], found: &mut Float64Builder) {
+        let positions = self.positions(parts.iter().map(|part| part.len()).sum());
+        let ranks = ranks(&positions);
+        let values = selection::values_at(parts, &ranks);
+        for position in positions {
+            found.append_value(position.value_in(|rank| values[ranks.partition_point(|&other| other < rank)]));
         }
     }
 
@@ -105,9 +114,17 @@ impl Position {
         Self { lower: rank.floor() as usize, upper: rank.ceil() as usize, weight: rank.fract() }
     }
 
-    fn value_in(&self, ordered: &[f64]) -> f64 {
-        between(ordered[self.lower], ordered[self.upper], self.weight)
+    fn value_in(&self, value_at: impl Fn(usize) -> f64) -> f64 {
+        between(value_at(self.lower), value_at(self.upper), self.weight)
     }
+}
+
+/// The ranks that the positions lie between, ascending.
+fn ranks(positions: &[Position]) -> SmallVec<[usize; 16]> {
+    let mut ranks: SmallVec<[usize; 16]> = positions.iter().flat_map(|p| [p.lower, p.upper]).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 /// A product such as 0.07 * 100 is 7.000000000000001 in floating point, and its ceiling one rank too high. A rank that is

@@ -13,6 +13,7 @@ use datafusion::logical_expr::EmitTo;
 use smallvec::SmallVec;
 
 use super::accumulator::take_groups;
+use super::selection::WORTHWHILE;
 use super::state::{LARGE, StateColumn, block_of};
 
 /// The values of one group; two fit without an allocation.
@@ -20,6 +21,14 @@ type Values = SmallVec<[f64; 2]>;
 
 /// From this many values on a group grows by a quarter, not by doubling.
 const GROW_SLOWLY: usize = 4096;
+
+/// The values of a group that is complete.
+pub enum Group<'a> {
+    /// To be put in another order at will.
+    Few(&'a mut [f64]),
+    /// [Very many](WORTHWHILE) values, where they are, each by its bytes.
+    Parts(&'a [&'a [[u8; 8]]]),
+}
 
 /// All values of all groups.
 #[derive(Debug, Default)]
@@ -105,11 +114,18 @@ impl Samples {
     }
 
     /// Calls `evaluate` with the values of each of the first groups, in order, and frees them one by one.
-    pub fn drain(&mut self, emit_to: EmitTo, mut evaluate: impl FnMut(&mut [f64])) -> Result<()> {
+    pub fn drain(&mut self, emit_to: EmitTo, mut evaluate: impl FnMut(Group<'_>)) -> Result<()> {
         let (own, mut arrived) = self.take(emit_to);
         for (group, mut values) in own.into_iter().enumerate() {
-            gather(&mut values, arrived.remove(&group).unwrap_or_default())?;
-            evaluate(&mut values);
+            let buffers = arrived.remove(&group).unwrap_or_default();
+            let bytes: usize = buffers.iter().map(Buffer::len).sum();
+            if values.len() + bytes / size_of::<f64>() >= WORTHWHILE {
+                let parts = buffers.iter().map(|buffer| numbers(buffer)).chain([numbers(values.to_byte_slice())]);
+                evaluate(Group::Parts(&parts.collect::<Result<Vec<_>>>()?));
+            } else {
+                gather(&mut values, buffers)?;
+                evaluate(Group::Few(&mut values));
+            }
         }
         Ok(())
     }
@@ -169,11 +185,16 @@ fn gather(values: &mut Values, buffers: Vec<Buffer>) -> Result<()> {
 }
 
 fn extend(values: &mut Values, state: &[u8]) -> Result<()> {
-    let (numbers, []) = state.as_chunks() else {
-        return Err(internal_datafusion_err!("a percentile's state of {} bytes is no list of numbers", state.len()));
-    };
-    values.extend(numbers.iter().map(|&bytes| f64::from_ne_bytes(bytes)));
+    values.extend(numbers(state)?.iter().map(|&bytes| f64::from_ne_bytes(bytes)));
     Ok(())
+}
+
+/// The values of a state, each by its bytes, since a state may stand anywhere in memory.
+fn numbers(state: &[u8]) -> Result<&[[u8; 8]]> {
+    match state.as_chunks() {
+        (numbers, []) => Ok(numbers),
+        _ => Err(internal_datafusion_err!("a percentile's state of {} bytes is no list of numbers", state.len())),
+    }
 }
 
 /// Makes room for at least `extra` more values; returns the bytes of heap this took.
@@ -212,9 +233,13 @@ mod tests {
     fn drained(samples: &mut Samples, emit_to: EmitTo) -> Vec<Vec<f64>> {
         let mut groups = vec![];
         samples
-            .drain(emit_to, |values| {
+            .drain(emit_to, |group| {
+                let mut values = match group {
+                    Group::Few(values) => values.to_vec(),
+                    Group::Parts(parts) => parts.concat().into_iter().map(f64::from_ne_bytes).collect(),
+                };
                 values.sort_by(f64::total_cmp);
-                groups.push(values.to_vec());
+                groups.push(values);
             })
             .unwrap();
         groups
