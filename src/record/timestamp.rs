@@ -48,7 +48,8 @@ impl Clock {
     /// What [`from_text`] reads, if it is a time in UTC within the minute of the last one. None is not sure.
     #[inline(always)]
     pub fn same_minute(&self, text: &[u8]) -> Option<i64> {
-        let (&[minute @ .., b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9'], rest) = text.split_first_chunk::<19>()? else {
+        let (&[minute @ .., b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9'], rest) = text.split_first_chunk::<19>()?
+        else {
             return None;
         };
         if minute != self.minute {

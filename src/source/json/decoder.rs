@@ -111,7 +111,14 @@ impl LineDecoder {
     }
 
     #[inline(always)]
-    fn decode_indexed<L: Lanes, S: Sink>(&mut self, lanes: L, text: Text<'_>, length: usize, offset: usize, sink: &mut S) {
+    fn decode_indexed<L: Lanes, S: Sink>(
+        &mut self,
+        lanes: L,
+        text: Text<'_>,
+        length: usize,
+        offset: usize,
+        sink: &mut S,
+    ) {
         lanes.run(Reading { index: &mut self.index, text: &text.bytes()[..length] });
         self.fit_side_by_side(lanes, text);
         let mut suspects = 0;

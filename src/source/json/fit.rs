@@ -227,10 +227,10 @@ impl<'a, const LINES: usize> Task for Others<'a, LINES> {
     fn run<L: Lanes>(self, lanes: L) -> Walk<'a, LINES> {
         let Others { mut walk, lines, expected } = self;
         let text = walk.text;
-        for line in 0..LINES {
+        for (line, &Line { end: line_end, .. }) in lines.iter().enumerate() {
             let at = walk.at[line];
             let end = match expected {
-                Expected::Array { depth } => ArrayEnd { text, at, depth, line_end: lines[line].end }.run(lanes),
+                Expected::Array { depth } => ArrayEnd { text, at, depth, line_end }.run(lanes),
                 _ => {
                     walk.escaped |= 1 << line;
                     let at = at + u32::from(text.byte(at) == b' ');

@@ -89,7 +89,8 @@ impl Lesson {
     pub fn new(line: &[u8], record: &Record<'_>) -> Option<Lesson> {
         let mut reading = Reading { text: line, ..Reading::default() };
         parse_object(line, &mut reading, &mut Keys::default()).ok()?;
-        if reading.has_objects_in_arrays && record.duplicate_keys() > 0 || reading.objects_below_array > u8::MAX.into() {
+        if reading.has_objects_in_arrays && record.duplicate_keys() > 0 || reading.objects_below_array > u8::MAX.into()
+        {
             return None;
         }
         let ends = &reading.ends;
@@ -178,9 +179,8 @@ impl Lesson {
         let mut values = vec![Value::ABSENT; self.slots];
         for &WantedValue { slot, start, end } in &self.wanted {
             let part = self.parts.get(start.parts);
-            let spaced = part.filter(|part| {
-                part.expected() == Expected::Any && start.offset == part.key.len() + part.blanks.len()
-            });
+            let spaced = part
+                .filter(|part| part.expected() == Expected::Any && start.offset == part.key.len() + part.blanks.len());
             values[slot as usize] = Value {
                 start: bound(start, spaced.map_or(start.offset, |part| part.key.len())),
                 end: bound(end, end.offset),

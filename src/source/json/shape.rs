@@ -43,7 +43,9 @@ pub(super) enum Expected {
     /// Any of these, perhaps with a blank before it.
     Any,
     /// An array, below `depth` objects.
-    Array { depth: u8 },
+    Array {
+        depth: u8,
+    },
     /// Nothing: the line ends.
     End,
 }
