@@ -36,6 +36,8 @@ pub struct LineDecoder {
     /// The lines of a portion, and the bounds of those that are fitted.
     lines: Vec<FittedLine>,
     bounds: Vec<u32>,
+    /// How many bounds are in use; the rest is room.
+    bound_count: usize,
     parser: RecordParser,
     /// A copy of the last lines of a block, with room behind them.
     padded: Vec<u8>,
@@ -52,11 +54,11 @@ struct FittedLine {
 #[derive(Clone, Copy)]
 struct Fitted {
     /// The shape, by its position in the repertoire and the edition that was there.
-    position: usize,
+    position: u32,
     edition: u32,
     /// Where in the decoder's bounds those of the line begin, and how many lines take turns there.
-    bounds: usize,
-    lines: usize,
+    bounds: u32,
+    lines: u32,
     may_hold_escapes: bool,
     is_unusual: bool,
 }
@@ -73,6 +75,7 @@ impl LineDecoder {
             repertoire: Repertoire::default(),
             lines: Vec::new(),
             bounds: Vec::new(),
+            bound_count: 0,
             parser: RecordParser::new(wanted),
             padded: Vec::new(),
         }
@@ -126,12 +129,17 @@ impl LineDecoder {
             let FittedLine { line, fitted } = self.lines[number];
             let newline = self.index.newlines()[number];
             let is_suspect = self.index.suspects()[suspects] < newline;
-            let current = fitted.filter(|fitted| self.repertoire.shapes()[fitted.position].edition == fitted.edition);
-            let fitted = if is_suspect { None } else { current.or_else(|| self.fit_alone(lanes, text, line)) };
+            let is_current = |fitted: &Fitted| self.repertoire.edition(fitted.position as usize) == fitted.edition;
+            let fitted = match fitted.filter(is_current) {
+                _ if is_suspect => None,
+                None => self.fit_alone(lanes, text, line),
+                fitted => fitted,
+            };
             match fitted {
                 Some(fitted) => {
-                    let known = &self.repertoire.shapes()[fitted.position];
-                    let bounds = Bounds { at: &self.bounds[fitted.bounds..], lines: fitted.lines };
+                    let position = fitted.position as usize;
+                    let known = &self.repertoire.shapes()[position];
+                    let bounds = Bounds { at: &self.bounds[fitted.bounds as usize..], lines: fitted.lines };
                     sink.record(&Record {
                         text: text.bytes(),
                         offset: offset + line.start as usize,
@@ -141,9 +149,9 @@ impl LineDecoder {
                         may_hold_escapes: fitted.may_hold_escapes,
                         duplicate_keys: known.shape.duplicate_keys,
                     });
-                    self.repertoire.fitted(fitted.position);
+                    self.repertoire.fitted(position);
                     if fitted.is_unusual {
-                        self.repertoire.broaden(fitted.position, text.bytes(), bounds);
+                        self.repertoire.broaden(position, text.bytes(), bounds);
                     }
                 }
                 None => self.parse_line(lanes, text, offset, line, sink),
@@ -159,7 +167,7 @@ impl LineDecoder {
     #[inline(always)]
     fn fit_side_by_side<L: Lanes>(&mut self, lanes: L, text: Text<'_>) {
         self.lines.clear();
-        self.bounds.clear();
+        self.bound_count = 0;
         let mut start = 0;
         for number in 0..self.index.newlines().len() {
             let newline = self.index.newlines()[number];
@@ -184,17 +192,17 @@ impl LineDecoder {
         if count == 0 {
             return;
         }
-        let from = self.bounds.len();
-        self.bounds.resize(from + (known.shape.steps.len() + 1) * SIDE_BY_SIDE, 0);
+        let from = self.bound_count;
+        let bounds = room_for(&mut self.bounds, &mut self.bound_count, (known.shape.steps.len() + 1) * SIDE_BY_SIDE);
         let lines = &numbers.map(|number| self.lines[number as usize].line);
-        let found = lanes.run(Fit { shape: &known.shape, text, lines, bounds: &mut self.bounds[from..] });
+        let found = lanes.run(Fit { shape: &known.shape, text, lines, bounds });
         known.note_fitting(found.fits.count_ones());
         for (place, &number) in numbers[..count].iter().enumerate() {
             self.lines[number as usize].fitted = (found.fits >> place & 1 == 1).then_some(Fitted {
-                position,
+                position: position as u32,
                 edition: known.edition,
-                bounds: from + place,
-                lines: SIDE_BY_SIDE,
+                bounds: (from + place) as u32,
+                lines: SIDE_BY_SIDE as u32,
                 may_hold_escapes: found.escaped >> place & 1 == 1,
                 is_unusual: found.is_unusual,
             });
@@ -204,23 +212,22 @@ impl LineDecoder {
     /// Finds the first shape that fits the line.
     #[inline(never)]
     fn fit_alone<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line) -> Option<Fitted> {
-        let from = self.bounds.len();
+        let from = self.bound_count;
         for (position, known) in self.repertoire.shapes().iter().enumerate() {
-            self.bounds.resize(from + known.shape.steps.len() + 1, 0);
-            let fit = Fit { shape: &known.shape, text, lines: &[line], bounds: &mut self.bounds[from..] };
-            let found = lanes.run(fit);
+            self.bound_count = from;
+            let bounds = room_for(&mut self.bounds, &mut self.bound_count, known.shape.steps.len() + 1);
+            let found = lanes.run(Fit { shape: &known.shape, text, lines: &[line], bounds });
             if found.fits == 1 {
                 return Some(Fitted {
-                    position,
+                    position: position as u32,
                     edition: known.edition,
-                    bounds: from,
+                    bounds: from as u32,
                     lines: 1,
                     may_hold_escapes: found.escaped == 1,
                     is_unusual: found.is_unusual,
                 });
             }
         }
-        self.bounds.truncate(from);
         None
     }
 
@@ -256,6 +263,17 @@ impl LineDecoder {
         // The line has a form that shapes do not allow for.
         self.repertoire.rest();
     }
+}
+
+/// Takes so many bounds into use.
+#[inline(always)]
+fn room_for<'a>(bounds: &'a mut Vec<u32>, in_use: &mut usize, count: usize) -> &'a mut [u32] {
+    let from = *in_use;
+    *in_use += count;
+    if bounds.len() < *in_use {
+        bounds.resize(2 * *in_use, 0);
+    }
+    &mut bounds[from..*in_use]
 }
 
 /// The length of the first lines that make up a portion, or of one longer line. All lines have

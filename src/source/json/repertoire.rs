@@ -81,6 +81,12 @@ impl Repertoire {
         &self.known
     }
 
+    /// The edition of the shape at the position; none has 0.
+    #[inline(always)]
+    pub fn edition(&self, position: usize) -> u32 {
+        self.known.get(position).map_or(0, |known| known.edition)
+    }
+
     pub fn shapes_mut(&mut self) -> &mut [Known] {
         &mut self.known
     }

@@ -54,13 +54,13 @@ pub(super) enum Expected {
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub at: &'a [u32],
-    pub lines: usize,
+    pub lines: u32,
 }
 
 impl Bounds<'_> {
     #[inline(always)]
     pub fn get(self, number: u32) -> Option<u32> {
-        self.at.get(number as usize * self.lines).copied()
+        self.at.get(number as usize * self.lines as usize).copied()
     }
 }
 
