@@ -127,8 +127,19 @@ impl Field<'_> {
         Some(Breach { what, offset: None, count: self.key.present })
     }
 
+    /// Bounds that cannot be checked are not kept.
+    fn unknown_bounds(&self, expectation: &Expectation) -> Option<Breach> {
+        let is_number = self.key.count_of(Type::Integer) + self.key.count_of(Type::Number) > 0;
+        let is_bounded = expectation.min.is_some() || expectation.max.is_some();
+        let what = format!(
+            "the file does not tell how small and how large `{}` is, for which bounds are expected",
+            self.key.dotted()
+        );
+        (is_number && is_bounded).then_some(Breach { what, offset: None, count: self.key.present })
+    }
+
     fn out_of_bounds(&self, expectation: &Expectation) -> Vec<Breach> {
-        let Some((low, high)) = self.key.range else { return Vec::new() };
+        let Some((low, high)) = self.key.range else { return self.unknown_bounds(expectation).into_iter().collect() };
         let bound_unit = expectation.unit.or(self.bound_unit);
         let scaled = |value: f64| match (self.unit, bound_unit) {
             (Some(from), Some(to)) if from != to => from.to_ms(value) / to.to_ms(1.0),

@@ -21,7 +21,7 @@ pub fn collect(survey: &Survey, assigned: &[Vec<Assignment>], maps: &[Map], list
         None => notes.push(Note { code: code.to_owned(), text, count: Some(count) }),
     };
     if survey.file.input.format == Format::Parquet {
-        let text = "Parquet is described by its footer alone: its values were not looked at".to_owned();
+        let text = "Parquet is described by its footer alone, which tells types, nulls and ranges; its values were not looked at".to_owned();
         add("footer_only", text, survey.records);
     } else if survey.accepted() == 0 && survey.records > 0 {
         add("no_records", format!("{}: nothing in it is a record", survey.file.input.name), survey.records);

@@ -31,11 +31,18 @@ pub struct Sightings {
     pub first: u64,
 }
 
-/// A number and the offset of the first record that holds it.
+/// A number and the offset of the first record that holds it; [`u64::MAX`] where it is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extreme {
     pub value: f64,
     pub offset: u64,
+}
+
+impl Extreme {
+    /// One that a file states without its record.
+    pub fn of_file(value: f64) -> Self {
+        Self { value, offset: u64::MAX }
+    }
 }
 
 impl Key {

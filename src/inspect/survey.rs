@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::{DataType, Field, TimestampNanosecondType};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use memchr::memchr_iter;
 
-use super::key::{Key, SEPARATOR};
+use super::key::{Extreme, Key, SEPARATOR};
 use super::keys::Keys;
 use super::kind::{Look, Type};
 use crate::record::{Column, Kind};
@@ -116,7 +116,13 @@ impl Survey {
         let mut keys = Vec::new();
         if let Some(log) = log {
             for field in log.schema().fields() {
-                declared(field, field.name(), log.nulls(field.name()).map(|nulls| rows - nulls), rows, &mut keys);
+                let present = log.nulls(field.name()).map(|nulls| rows - nulls);
+                let first = keys.len();
+                declared(field, field.name(), present, rows, &mut keys);
+                if let (true, [key]) = (field.data_type().is_numeric(), &mut keys[first..]) {
+                    key.range =
+                        log.range(field.name()).map(|(low, high)| (Extreme::of_file(low), Extreme::of_file(high)));
+                }
             }
         }
         let mut tally = Tally { used: rows, ..Tally::default() };

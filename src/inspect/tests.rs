@@ -8,6 +8,7 @@ use clap::Parser;
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StructArray};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -362,6 +363,30 @@ fn parquet_is_described_by_its_footer() {
     assert_eq!(row(&answer, "usage.prompt_tokens")["column"], "input_tokens");
     assert_eq!(row(&answer, "usage.prompt_tokens")["present"], Value::Null);
     assert_eq!((&answer["source"]["records"], &answer["source"]["damaged_files"]), (&4.into(), &1.into()));
+}
+
+#[test]
+fn bounds_are_checked_by_a_parquet_footer_and_not_kept_where_it_does_not_tell() {
+    let ttft: ArrayRef = std::sync::Arc::new(Float64Array::from(vec![Some(0.5), None, Some(1.75)]));
+    let batch = RecordBatch::try_from_iter([("ttft_seconds", ttft)]).unwrap();
+    let expected = "[fields]\nttft_ms = { min = 600, max = 1000 }";
+    let breaches = |properties: Option<WriterProperties>| {
+        let mut packed = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut packed, batch.schema(), properties).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        Logbook::of(&[("x.parquet", &packed)]).breaches(expected)
+    };
+    assert_eq!(
+        breaches(None),
+        [
+            "x.parquet: `ttft_seconds` goes down to 500 ms, expected at least 600 ms",
+            "x.parquet: `ttft_seconds` goes up to 1750 ms, expected at most 1000 ms",
+        ]
+    );
+    let silent = WriterProperties::builder().set_statistics_enabled(EnabledStatistics::None).build();
+    let [breach] = &breaches(Some(silent))[..] else { panic!("one breach") };
+    assert!(breach.contains("does not tell how small and how large `ttft_seconds` is"), "{breach}");
 }
 
 #[test]

@@ -66,19 +66,18 @@ pub fn duration(record: &mut impl Logged, column: Column) -> Option<(f64, bool)>
     derived.map(|value| (value, true))
 }
 
-/// Arrival, logged or derived (nanoseconds): end - total, else first token - TTFT, both as logged.
+/// Arrival, logged or derived (nanoseconds): end - total, else first token - TTFT, both logged or derived.
 pub fn timestamp(record: &mut impl Logged) -> Option<(i64, bool)> {
     if let Some(value) = record.time(Column::Timestamp) {
         return Some((value, false));
     }
-    let before = |end: Option<i64>, span: Option<f64>| Some(end? - (span? * MS).round() as i64);
-    let end = record.time(Column::CompletedAt);
-    let derived = end.and_then(|end| before(Some(end), record.duration(Column::TotalLatencyMs)));
-    let derived = derived.or_else(|| {
-        let first = record.time(Column::FirstTokenAt)?;
-        before(Some(first), record.duration(Column::TtftMs))
-    });
-    derived.map(|value| (value, true))
+    let mut before = |end: Column, span: Column| {
+        let end = record.time(end)?;
+        let (span, _) = duration(record, span)?;
+        Some(end - (span * MS).round() as i64)
+    };
+    let derived = before(Column::CompletedAt, Column::TotalLatencyMs);
+    derived.or_else(|| before(Column::FirstTokenAt, Column::TtftMs)).map(|value| (value, true))
 }
 
 /// Whether the prefix cache was hit, logged or from the cached tokens.
@@ -239,6 +238,10 @@ mod tests {
             Some((500_000_000, true))
         );
         assert_eq!(timestamp(&mut Record::of(&[(FirstTokenAt, 700.0), (TtftMs, 200.0)])), Some((500_000_000, true)));
+        let stages = [(CompletedAt, 1500.0), (QueueWaitMs, 100.0), (PrefillTimeMs, 200.0), (DecodeTimeMs, 300.0)];
+        assert_eq!(timestamp(&mut Record::of(&stages)), Some((900_000_000, true)));
+        let stages = [(FirstTokenAt, 700.0), (QueueWaitMs, 100.0), (PrefillTimeMs, 200.0)];
+        assert_eq!(timestamp(&mut Record::of(&stages)), Some((400_000_000, true)));
         assert_eq!(timestamp(&mut Record::of(&[(CompletedAt, 1500.0)])), None);
     }
 

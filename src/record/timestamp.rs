@@ -69,10 +69,14 @@ impl Clock {
         if let ([minute @ .., b':', tens, ones], Some(b'Z')) = (&text[..text.len().min(19)], text.last())
             && let Ok(minute) = minute.try_into()
         {
-            self.minute = minute;
             // also right for a leap second, which is written as the sixtieth of its minute
             let second = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            self.seconds = instant.nanoseconds.div_euclid(SECOND) - second;
+            let seconds = instant.nanoseconds.div_euclid(SECOND) - second;
+            // a minute that does not fit as a whole is not remembered
+            if seconds.checked_mul(SECOND).is_some() && (seconds + 60).checked_mul(SECOND).is_some() {
+                self.minute = minute;
+                self.seconds = seconds;
+            }
         }
         Ok(instant)
     }
@@ -380,6 +384,10 @@ mod tests {
             "1748736000",
             "1969-12-31T23:59:59.500Z",
             "1969-12-31T23:59:01Z",
+            "2262-04-11T23:47:10Z",
+            "2262-04-11T23:47:30Z",
+            "1677-09-21T00:12:50Z",
+            "1677-09-21T00:12:10Z",
             "",
         ] {
             let read = clock.read(text.as_bytes(), &TimeZone::UTC, None);

@@ -16,7 +16,7 @@ use crate::report::header::Header;
 use crate::report::parameter::ParameterValue;
 use crate::report::template::Filled;
 use crate::report::{Accounting, Note, Report, ReportColumn, Rows};
-use crate::request::{Dimension, Percentile, Request, Word};
+use crate::request::{Ask, Dimension, Percentile, Request, Word};
 use crate::source::logs::Logs;
 
 /// What was asked, as far as a report repeats it.
@@ -51,6 +51,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     let mut notes: Vec<Note> = request.notes.iter().map(Note::from).collect();
     notes.extend(logs.notes());
     notes.extend(record_notes(&counted, &source, logs, request));
+    notes.extend(request_notes(question, &mut rows, &source, request)?);
     notes.extend(few_values(question, &mut rows)?);
     Ok(Report {
         name: question.name.to_owned(),
@@ -61,7 +62,8 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         totals: totals(&question.header.totals, &mut rows)?,
         rows,
         notes,
-        reads_logs: counted.scanned,
+        // A question about logs of which none can be read scans nothing, and has found nothing.
+        reads_logs: counted.scanned || !matches!(request.ask, Ask::Sql { .. } | Ask::Run { .. }),
         zone: request.zone.rules.clone(),
     })
 }
@@ -84,7 +86,8 @@ pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> A
     source.damaged_files += counts.damaged_files;
     source.records += counts.records;
     source.rejected = counts.rejected_total();
-    source.used = tally.used;
+    // What a query's own conditions let a scan pass over was asked for all the same.
+    source.used = if request.narrows() { tally.used } else { source.records.saturating_sub(source.rejected) };
     source.filtered = source.records.saturating_sub(source.rejected + source.used);
     source.undated = counts.undated;
     source.first = instant(tally.first);
@@ -102,7 +105,7 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
         }
     };
     let examples = logs.rejects.examples(&logs.files);
-    let more = if source.rejected > examples.len() as u64 { ", ..." } else { "" };
+    let more = if source.rejected > examples.len() as u64 { "; and others" } else { "" };
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
     for (column, why, count) in &counts.unfit {
         let text = format!("values of {column} that are {} count as missing", why.phrase());
@@ -131,6 +134,56 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let unknown = "requests do not say whether they failed; they are measured like successes".to_owned();
     note("outcome_unknown", counted.tally.outcome_unknown, unknown);
     notes
+}
+
+/// Notes about requests that the rows leave out or do not measure, in a report whose rows each hold requests of their own.
+fn request_notes(
+    question: &Question<'_>,
+    rows: &mut Rows,
+    source: &Accounting,
+    request: &Request,
+) -> anyhow::Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    let mut note = |code: &str, count: u64, text: String| {
+        if count > 0 {
+            notes.push(Note { code: code.to_owned(), text, count: Some(count) });
+        }
+    };
+    if source.used == 0 {
+        note("nothing_used", source.filtered, "records are all outside what was asked for".to_owned());
+    }
+    let schema = rows.schema().clone();
+    let count_of = |name: &str| schema.index_of(name).ok().filter(|_| schema.index_of("metric").is_err());
+    let Some(requests) = count_of("requests") else { return Ok(notes) };
+    let [requests, failed, measured] = sums(rows, [Some(requests), count_of("failed"), count_of("measured")])?;
+    let is_cut =
+        request.top.is_some() || matches!(question.values.get("min_count"), Some(ParameterValue::Integer(1..)));
+    if let (true, Some(requests)) = (is_cut, requests) {
+        let text = "requests are in rows that are left out, by --top or by --min-count; totals are of the rows shown";
+        note("left_out", source.used.saturating_sub(requests), text.to_owned());
+    }
+    if let (Some(requests), Some(failed), Some(measured)) = (requests, failed, measured) {
+        let apart = if question.values.get("include_failed") == Some(&ParameterValue::Flag(true)) { 0 } else { failed };
+        let text = "requests are not measured, since their records hold neither the duration nor what it follows from; \
+                    `infer-stats inspect` shows what they hold";
+        note("not_measured", requests.saturating_sub(measured + apart), text.to_owned());
+    }
+    Ok(notes)
+}
+
+/// The sums of columns of counts; None of a column that is not there.
+fn sums<const N: usize>(rows: &mut Rows, columns: [Option<usize>; N]) -> anyhow::Result<[Option<u64>; N]> {
+    let mut sums = columns.map(|column| column.map(|_| 0));
+    for batch in rows.batches()? {
+        let batch = batch?;
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            let counts = column.and_then(|column| batch.column(column).as_primitive_opt::<Int64Type>());
+            let counted =
+                counts.map(|counts| counts.iter().flatten().filter_map(|count| u64::try_from(count).ok()).sum());
+            *sum = sum.zip(counted).map(|(sum, counted): (u64, u64)| sum + counted);
+        }
+    }
+    Ok(sums)
 }
 
 /// A percentile so far out that fewer values than one lie beyond it is close to the maximum: said, not hidden.

@@ -1,8 +1,9 @@
 //! What records of one layout have in common: which candidates they hold, and the short way to the usual values.
 //!
 //! Nearly every record of a log has the keys of many others, and values of the usual form: a number where a number is
-//! due, `0` for no error. Such a value is read by a shortcut, settled once for all records of the layout. A shortcut
-//! declines whatever is not as usual, and the long way of the reader takes over: it alone decides what odd values mean.
+//! due, `0` for no error. Such a value is read by a shortcut, settled once for all records of the layout: it leads to the
+//! first of the candidates, which counts whatever the others hold if it holds a value. A shortcut declines what is not as
+//! usual, null too, and the long way of the reader takes over: it alone decides what odd values mean.
 
 use smallvec::SmallVec;
 
@@ -13,6 +14,7 @@ use crate::record::{Column, Kind, number};
 use crate::source::builder::Builder;
 use crate::source::reader::{RawRecord, field_of_clue, said};
 use crate::source::schema::Meaning;
+use crate::source::value::RawValue;
 
 /// A key path's slot, and the unit its values are in.
 #[derive(Clone, Copy, Debug)]
@@ -65,16 +67,13 @@ impl Shortcut {
     fn to(output: Meaning, fields: &[Candidates]) -> Self {
         let Meaning::Canonical(column) = output else { return Shortcut::Closed };
         if column == Column::Failed {
-            let present = Clue::ALL.into_iter().find(|&clue| !fields[field_of_clue(clue, fields.len())].is_empty());
-            return match present.map(|clue| (clue, fields[field_of_clue(clue, fields.len())].as_slice())) {
-                Some((clue, &[slot])) => Shortcut::Failed(slot, clue),
-                _ => Shortcut::Closed,
-            };
+            let present = |clue| Some(Shortcut::Failed(*fields[field_of_clue(clue, fields.len())].first()?, clue));
+            return Clue::ALL.into_iter().find_map(present).unwrap_or(Shortcut::Closed);
         }
-        match (fields[column.index()].as_slice(), column.kind()) {
-            (&[slot], Kind::Count) => Shortcut::Count(slot),
-            (&[slot], Kind::Number | Kind::Duration) => Shortcut::Number(slot),
-            (&[slot], Kind::Time) => Shortcut::Time(slot),
+        match (fields[column.index()].first(), column.kind()) {
+            (Some(&slot), Kind::Count) => Shortcut::Count(slot),
+            (Some(&slot), Kind::Number | Kind::Duration) => Shortcut::Number(slot),
+            (Some(&slot), Kind::Time) => Shortcut::Time(slot),
             _ => Shortcut::Closed,
         }
     }
@@ -97,7 +96,9 @@ impl Shortcut {
                 time.map(|time| builder.append_value(time)).is_some()
             }
             (Shortcut::Failed(slot, clue), Builder::Flag(builder)) => {
-                let failed = outcome::alone(clue, said(record.raw(slot.slot as usize)));
+                let raw = record.raw(slot.slot as usize);
+                let failed =
+                    outcome::alone(clue, said(raw)).filter(|_| !matches!(raw, RawValue::Text { escaped: true, .. }));
                 failed.map(|failed| builder.append_value(failed)).is_some()
             }
             _ => false,

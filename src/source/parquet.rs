@@ -9,10 +9,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::aggregate::{max, min};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, TimestampNanosecondType};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
@@ -105,7 +105,7 @@ impl ParquetLog {
         let undated = self.nulls(&path[0])?;
         let statistics = self.statistics(&path[0])?;
         let groups = self.footer.metadata().row_groups();
-        let extreme = |values: datafusion::arrow::array::ArrayRef| cast(&values, &Kind::Time.data_type()).ok();
+        let extreme = |values: ArrayRef| cast(&values, &Kind::Time.data_type()).ok();
         let low = extreme(statistics.row_group_mins(groups).ok()?)?;
         let high = extreme(statistics.row_group_maxes(groups).ok()?)?;
         if low.null_count() + high.null_count() > 0 {
@@ -115,6 +115,17 @@ impl ParquetLog {
         let last = max(high.as_primitive::<TimestampNanosecondType>())?;
         // a record that lacks its time may still get one by derivation
         (undated == 0).then_some(Span { first, last, zone_assumed })
+    }
+
+    /// The smallest and the largest number in a top-level column of numbers, where all row groups say.
+    pub fn range(&self, column: &str) -> Option<(f64, f64)> {
+        let statistics = self.statistics(column)?;
+        let groups = self.footer.metadata().row_groups();
+        let numbers =
+            |values: ArrayRef| cast(&values, &DataType::Float64).ok().filter(|values| values.null_count() == 0);
+        let low = numbers(statistics.row_group_mins(groups).ok()?)?;
+        let high = numbers(statistics.row_group_maxes(groups).ok()?)?;
+        min(low.as_primitive::<Float64Type>()).zip(max(high.as_primitive::<Float64Type>()))
     }
 
     fn statistics(&self, column: &str) -> Option<StatisticsConverter<'_>> {

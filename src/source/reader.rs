@@ -393,7 +393,16 @@ impl<'a, R: RawRecord> Row<'a, R> {
     }
 
     fn failed(&self) -> Option<bool> {
-        outcome::failed(|clue| said(self.raw(field_of_clue(clue, self.fields.len())).0))
+        let raw = |clue| self.raw(field_of_clue(clue, self.fields.len())).0;
+        let unescaped = Clue::ALL.map(|clue| match raw(clue) {
+            RawValue::Text { bytes, escaped: true } => {
+                let mut text = Vec::new();
+                unescape(bytes, &mut text);
+                Some(text)
+            }
+            _ => None,
+        });
+        outcome::failed(|clue| unescaped[clue as usize].as_deref().map_or_else(|| said(raw(clue)), Said::Text))
     }
 }
 

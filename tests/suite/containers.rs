@@ -186,6 +186,13 @@ fn a_cut_file_of_any_compression_counts_as_damaged_and_not_as_silence() {
 }
 
 #[test]
+fn of_nothing_but_a_damaged_file_nothing_is_found() {
+    let workspace = Workspace::with("cut.parquet", b"PAR1 and no footer");
+    let run = workspace.run(&["latency", "--format", "json", "cut.parquet"]).exits(5);
+    assert_eq!(run.report_anyway().counted("damaged_files"), 1);
+}
+
+#[test]
 fn a_damaged_file_does_not_cost_the_others() {
     let workspace = Workspace::with("good.ndjson", lines(5));
     let broken = xz(lines(100).as_bytes());

@@ -224,6 +224,23 @@ fn groups_with_too_few_measured_requests_are_left_out() {
 }
 
 #[test]
+fn requests_that_are_left_out_or_not_measured_are_counted_in_a_note() {
+    let log = "{\"model\":\"a\",\"status\":\"ok\",\"latency_ms\":5}\n".repeat(3)
+        + &"{\"model\":\"a\",\"status\":\"ok\"}\n".repeat(2)
+        + "{\"model\":\"b\",\"status\":\"error\",\"latency_ms\":5}\n";
+    let workspace = Workspace::with("log.ndjson", log);
+    let notes = |flags: &[&str]| {
+        let report = workspace.report(&[&["latency", "--by", "model", "log.ndjson"], flags].concat());
+        ["left_out", "not_measured"].map(|code| report.notes(code).first().and_then(|(_, count)| *count))
+    };
+    assert_eq!(notes(&[]), [None, Some(2)]);
+    assert_eq!(notes(&["--include-failed"]), [None, Some(2)]);
+    assert_eq!(notes(&["--top", "1"]), [Some(1), Some(2)]);
+    assert_eq!(notes(&["--min-count", "1"]), [Some(1), Some(2)]);
+    assert_eq!(notes(&["--min-count", "4"]), [Some(6), None]);
+}
+
+#[test]
 fn a_p99_of_fewer_than_100_values_is_marked() {
     let record = |model: &str| format!("{{\"model\":\"{model}\",\"status\":\"ok\",\"latency_ms\":5}}\n");
     let log = record("a").repeat(100) + &record("b").repeat(99) + &record("c");

@@ -218,7 +218,7 @@ fn rejects_are_kept_in_a_file_in_the_order_of_the_log() {
     assert_eq!(
         text,
         "rejected records: log.ndjson:2: not a JSON object; log.ndjson:4: not a JSON object; \
-         log.ndjson:5: not a JSON object, ..."
+         log.ndjson:5: not a JSON object; and others"
     );
     assert_eq!(count, Some(4));
     let rejects: Vec<Value> =

@@ -165,6 +165,10 @@ fn failed_is_true_false_or_unknown() {
         (r#"{"error_code":-1,"error_msg":""}"#, &yes),
         (r#"{"error_code":"OOM"}"#, &yes),
         (r#"{"error_code":429}"#, &yes),
+        // however it is written
+        (r#"{"error_code":"\u0030"}"#, &no),
+        (r#"{"status":"\u0065rror"}"#, &yes),
+        (r#"{"error":"\n"}"#, &no),
         (r#"{"http_status":200}"#, &no),
         (r#"{"http_status":"404"}"#, &yes),
         (r#"{"http_status":499}"#, &yes),

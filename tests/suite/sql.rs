@@ -36,6 +36,20 @@ fn sql_asks_the_table_logs() {
 }
 
 #[test]
+fn a_query_of_its_own_conditions_accounts_for_the_same_records_in_every_format() {
+    let workspace = workspace();
+    workspace.run(&["generate", "--rows", "500", "-o", "n"]).exits(0);
+    workspace.run(&["generate", "--rows", "500", "--format", "parquet", "-o", "p"]).exits(0);
+    let query = "SELECT count(*) AS n FROM logs WHERE input_tokens > 1000000000";
+    for log in ["n/engine.ndjson", "p/engine.parquet"] {
+        let report = workspace.sql(query, &[log]);
+        let records = report.records();
+        assert_eq!(report.row()["n"], 0, "{log}");
+        assert!(records.used > 400 && records.used == records.records, "{log}: {records:?}");
+    }
+}
+
+#[test]
 fn the_view_inference_logs_has_its_time_as_ts() {
     let query =
         "SELECT min(ts) AS first, max(ts) AS last FROM inference_logs WHERE ts < TIMESTAMP '2025-06-01T00:30:00Z'";

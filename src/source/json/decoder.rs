@@ -154,7 +154,7 @@ impl LineDecoder {
                         self.repertoire.broaden(position, text.bytes(), bounds);
                     }
                 }
-                None => self.parse_line(lanes, text, offset, line, sink),
+                None => self.parse_line(lanes, text, offset, line, !is_suspect, sink),
             }
             while self.index.suspects()[suspects] <= newline {
                 suspects += 1;
@@ -189,7 +189,8 @@ impl LineDecoder {
     fn fit_waiting<L: Lanes>(&mut self, lanes: L, text: Text<'_>, position: usize) {
         let known = &mut self.repertoire.shapes_mut()[position];
         let (numbers, count) = known.take_waiting();
-        if count == 0 {
+        if count <= SIDE_BY_SIDE / 2 {
+            // As fast one by one, which comes later.
             return;
         }
         let from = self.bound_count;
@@ -212,27 +213,42 @@ impl LineDecoder {
     /// Finds the first shape that fits the line.
     #[inline(never)]
     fn fit_alone<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line) -> Option<Fitted> {
+        if !self.repertoire.is_worth_trying() {
+            return None;
+        }
         let from = self.bound_count;
         for (position, known) in self.repertoire.shapes().iter().enumerate() {
             self.bound_count = from;
             let bounds = room_for(&mut self.bounds, &mut self.bound_count, known.shape.steps.len() + 1);
             let found = lanes.run(Fit { shape: &known.shape, text, lines: &[line], bounds });
             if found.fits == 1 {
-                return Some(Fitted {
+                let fitted = Fitted {
                     position: position as u32,
                     edition: known.edition,
                     bounds: from as u32,
                     lines: 1,
                     may_hold_escapes: found.escaped == 1,
                     is_unusual: found.is_unusual,
-                });
+                };
+                self.repertoire.note_hit();
+                return Some(fitted);
             }
         }
+        self.repertoire.note_miss();
         None
     }
 
+    /// Parses a line, and learns from it if it `teaches`.
     #[inline(never)]
-    fn parse_line<L: Lanes, S: Sink>(&mut self, lanes: L, text: Text<'_>, offset: usize, line: Line, sink: &mut S) {
+    fn parse_line<L: Lanes, S: Sink>(
+        &mut self,
+        lanes: L,
+        text: Text<'_>,
+        offset: usize,
+        line: Line,
+        teaches: bool,
+        sink: &mut S,
+    ) {
         let bytes = &text.bytes()[line.start as usize..line.end as usize];
         if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
             return;
@@ -243,7 +259,7 @@ impl LineDecoder {
             Err(why) => return sink.reject(offset, bytes, why),
         };
         sink.record(&record);
-        if self.repertoire.wants_lesson() {
+        if teaches && self.repertoire.wants_lesson() {
             match Lesson::new(bytes, &record) {
                 Some(lesson) => self.learn(lanes, text, line, lesson),
                 None => self.repertoire.rest(),

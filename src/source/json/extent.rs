@@ -176,6 +176,15 @@ mod tests {
     }
 
     #[test]
+    fn a_full_stop_at_the_end_of_the_window_ends_no_number() {
+        let digits = "1".repeat(WINDOW - 1);
+        let end = |text: &str| with_text(text, |text| usual_number_end(Portable, text, 0));
+        assert_eq!(end(&format!("{digits}.,")), Some(WINDOW as u32 - 1));
+        assert_eq!(end(&format!("{digits},")), Some(WINDOW as u32 - 1));
+        assert_eq!(end(&format!("{}.,", &digits[1..])), None);
+    }
+
+    #[test]
     fn a_string_with_an_unknown_escape_or_without_an_end_has_none() {
         for broken in [r#"\x""#, r#"\u12g4""#, r#"\u12""#, "abc", r#"abc\""#] {
             assert_eq!(with_text(broken, |text| StringEnd { text, at: 0 }.run(Portable)), None, "{broken}");

@@ -6,6 +6,9 @@ use super::parse::{Visitor, parse_object};
 use super::record::{Record, Span};
 use super::shape::{Bounds, Expected, Shape, Step, Value};
 
+/// Lines with more values than this are not learned from, so that a shape stays small.
+const MOST_PARTS: usize = 4096;
+
 /// What has been learned about lines with the same keys.
 pub(super) struct Lesson {
     parts: Vec<Part>,
@@ -85,7 +88,8 @@ impl Part {
 }
 
 impl Lesson {
-    /// Looks at a valid line. None if it has something that shapes cannot express: keys that repeat inside an array.
+    /// Looks at a valid line. None if it has something that shapes cannot express, keys that
+    /// repeat inside an array, or too much.
     pub fn new(line: &[u8], record: &Record<'_>) -> Option<Lesson> {
         let mut reading = Reading { text: line, ..Reading::default() };
         parse_object(line, &mut reading, &mut Keys::default()).ok()?;
@@ -212,6 +216,9 @@ struct Reading<'t> {
 
 impl Reading<'_> {
     fn add(&mut self, value: Span, kind: Kind) {
+        if self.ends.len() > MOST_PARTS {
+            return;
+        }
         let from = self.ends.last().copied().unwrap_or(0);
         let before = &self.text[from..value.start as usize];
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();

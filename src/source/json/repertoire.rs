@@ -10,6 +10,9 @@ const ROOM: usize = 24;
 const WORTHWHILE: u32 = 16;
 /// The longest pause between lessons, in lines, in a log whose every line is different.
 const LONGEST_PAUSE: u32 = 4096;
+/// So many lines without a shape may follow each other before lines are skipped, and so many are skipped at most.
+const FEW_MISSES: u32 = 16;
+const MOST_SKIPPED: u32 = 64;
 /// At this score all are halved, so that what is frequent now comes first soon.
 const HIGHEST_SCORE: u32 = 1024;
 
@@ -27,6 +30,9 @@ pub(super) struct Repertoire {
     /// Lines to let pass before the next lesson, and how many that were the last time.
     pause: u32,
     last_pause: u32,
+    /// Lines in a row that no shape fitted, and lines to let pass before shapes are tried again.
+    misses: u32,
+    skipped: u32,
 }
 
 pub(super) struct Known {
@@ -79,6 +85,22 @@ impl Known {
 impl Repertoire {
     pub fn shapes(&self) -> &[Known] {
         &self.known
+    }
+
+    /// Whether a line is to be tried on all shapes: where many lines in a row had none, fewer and fewer are.
+    pub fn is_worth_trying(&mut self) -> bool {
+        let due = self.skipped == 0;
+        self.skipped = self.skipped.saturating_sub(1);
+        due
+    }
+
+    pub fn note_hit(&mut self) {
+        self.misses = 0;
+    }
+
+    pub fn note_miss(&mut self) {
+        self.misses += 1;
+        self.skipped = if self.misses < FEW_MISSES { 0 } else { self.misses.min(MOST_SKIPPED) };
     }
 
     /// The edition of the shape at the position; none has 0.
@@ -179,6 +201,7 @@ impl Repertoire {
             }
         }
         self.last_pause = 0;
+        self.misses = 0;
     }
 
     /// Puts off the next lesson, each time for longer, since the last was of no use.

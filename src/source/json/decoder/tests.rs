@@ -242,6 +242,26 @@ fn lines_alike_share_a_layout_whatever_their_values() {
 }
 
 #[test]
+fn values_are_found_behind_a_blank_that_only_some_have() {
+    let text = "{\"a\": 1,\"b\":null}\n{\"a\":null,\"b\": \"x\"}\n{\"a\": true,\"b\": 2}\n{\"a\":\"y\",\"b\":\"z\"}\n";
+    assert_eq!(decoded(text), ["0=1 1=null", "0=null 1='x'", "0=true 1=2", "0='y' 1='z'"]);
+}
+
+#[test]
+fn a_shape_that_changes_does_not_move_the_values_of_lines_it_has_fitted_before() {
+    let mut decoder = decoder();
+    decoder.decode(b"{\"b\":\"x\",\"a\":1}\n", &mut Log::default());
+    let usual = |row| format!("{{\"b\":\"x{row}\",\"a\":{row}}}\n");
+    let mut lines: Vec<String> = (0..9).map(usual).collect();
+    lines.insert(4, "{\"b\":null,\"a\":44}\n".to_owned());
+    let mut log = Log::default();
+    decoder.decode(lines.concat().as_bytes(), &mut log);
+    let mut expected: Vec<String> = (0..9).map(|row| format!("0={row} 1='x{row}'")).collect();
+    expected.insert(4, "0=44 1=null".to_owned());
+    assert_eq!(log.lines, expected);
+}
+
+#[test]
 fn a_log_whose_every_line_is_different_is_read_all_the_same() {
     let text: String = (0..3000).map(|row| format!("{{\"k{row}\":0,\"a\":{row}}}\n")).collect();
     let lines = decoded(&text);
