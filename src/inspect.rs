@@ -127,6 +127,9 @@ fn most_frequent(survey: &Survey, most: usize) -> Vec<usize> {
 }
 
 /// Differences as notes, each with the place of its first record.
+/// The code of the notes that tell where a log is not as expected.
+pub const BREACH: &str = "breach";
+
 fn breach_notes(breaches: Vec<(usize, Breach)>, logs: &Logs) -> Vec<Note> {
     let more = breaches.len().saturating_sub(TOLD);
     let told = || breaches.iter().take(TOLD);
@@ -138,11 +141,11 @@ fn breach_notes(breaches: Vec<(usize, Breach)>, logs: &Logs) -> Vec<Note> {
     let note = |(file, breach): &(usize, Breach)| {
         let place = breach.offset.and_then(|offset| places.binary_search(&Place { file: *file, offset }).ok());
         let place = place.map_or(logs.files[*file].input.name.as_str(), |index| positions[index].as_str());
-        Note { code: "breach".to_owned(), text: format!("breach: {place}: {}", breach.what), count: breach.count }
+        Note { code: BREACH.to_owned(), text: format!("breach: {place}: {}", breach.what), count: breach.count }
     };
     let mut notes: Vec<Note> = told().map(note).collect();
     if more > 0 {
-        notes.push(Note { code: "breach".into(), text: "more breaches are not told".into(), count: Some(more as u64) });
+        notes.push(Note { code: BREACH.into(), text: "more breaches are not told".into(), count: Some(more as u64) });
     }
     notes
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -17,7 +18,7 @@ use indicatif::HumanBytes;
 use crate::cli;
 use crate::engine::{self, OutOfMemory, Statement, session};
 use crate::generate;
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::{BREACH, Inspection, inspect};
 use crate::interrupt;
 use crate::output::{self, Destination, Outcome, Style, accounting_line};
 use crate::record::Column;
@@ -212,6 +213,8 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
         let expression = expression.with_context(|| format!("--where '{sql}'"))?;
+        let is_of_many = expression.exists(|part| Ok(is_of_many_records(part))).map_err(engine::in_words)?;
+        anyhow::ensure!(!is_of_many, ReportMistake::NotOfOneRecord { sql: sql.clone() });
         let is_condition = expression.get_type(&table).map_err(engine::in_words)? == DataType::Boolean;
         anyhow::ensure!(is_condition, ReportMistake::NoCondition { sql: sql.clone() });
         // what the planner would do to a query's own condition: `now()` becomes an instant, constants are computed
@@ -221,6 +224,11 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     });
     let parts = [since, until, typed.transpose()?];
     Ok(parts.into_iter().flatten().reduce(Expr::and))
+}
+
+fn is_of_many_records(expression: &Expr) -> bool {
+    use Expr::{AggregateFunction, Exists, InSubquery, ScalarSubquery, WindowFunction};
+    matches!(expression, AggregateFunction(_) | WindowFunction(_) | ScalarSubquery(_) | InSubquery(_) | Exists(_))
 }
 
 fn latency_values(latency: &Latency) -> Vec<(String, ParameterValue)> {
@@ -248,11 +256,12 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     if outcome == Outcome::ReaderGone {
         return Ok(Ending::Done);
     }
+    // Formats for machines hold rows alone; what must be known beside them goes to stderr, the reason of a failure always.
+    if matches!(request.output.format, Format::Csv | Format::Jsonl | Format::Parquet) {
+        let told = report.notes.iter().filter(|note| !request.output.quiet || note.code == BREACH);
+        told.for_each(|note| output::say(output::note_line(note)));
+    }
     if !request.output.quiet {
-        // Formats for machines hold rows alone; what must be known beside them goes to stderr.
-        if matches!(request.output.format, Format::Csv | Format::Jsonl | Format::Parquet) {
-            report.notes.iter().for_each(|note| output::say(output::note_line(note)));
-        }
         output::say(accounting_line(&report.source, &report.zone));
     }
     let source = &report.source;

@@ -19,4 +19,8 @@ pub enum ReportMistake {
         "--where '{sql}' is no condition: it must be true or false for a record, as in --where \"input_tokens > 8192\""
     )]
     NoCondition { sql: String },
+    #[error(
+        "--where '{sql}' asks about many records, but a condition is about one; `infer-stats sql` can group and count"
+    )]
+    NotOfOneRecord { sql: String },
 }

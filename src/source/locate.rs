@@ -51,8 +51,8 @@ pub enum LocateError {
     NothingToRead { name: String, skipped: String },
     #[error("{name}: not a log: this is {kind}")]
     UnknownKind { name: String, kind: &'static str },
-    #[error("{name}: cannot be read: {source}")]
-    Unreadable { name: String, source: io::Error },
+    #[error("{name}: cannot be read: {reason}")]
+    Unreadable { name: String, reason: io::Error },
 }
 
 /// Finds and looks into everything that `names` stand for.
@@ -121,7 +121,7 @@ impl Search {
         let matches = glob::glob_with(pattern, options)
             .map_err(|error| LocateError::BadPattern { pattern: pattern.to_owned(), why: error.msg.to_owned() })?;
         let paths: Vec<PathBuf> = matches.collect::<Result<_, _>>().map_err(|error: glob::GlobError| {
-            LocateError::Unreadable { name: shown(error.path()), source: error.into() }
+            LocateError::Unreadable { name: shown(error.path()), reason: error.into() }
         })?;
         if paths.is_empty() {
             let nearest = nearest_folder(Path::new(pattern));
@@ -273,15 +273,15 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn unreadable(path: &Path, source: io::Error) -> LocateError {
-    LocateError::Unreadable { name: shown(path), source }
+fn unreadable(path: &Path, reason: io::Error) -> LocateError {
+    LocateError::Unreadable { name: shown(path), reason }
 }
 
 /// Where a path that leads nowhere stops leading somewhere, as the end of a message.
 fn nearest_folder(path: &Path) -> String {
     match path.ancestors().skip(1).find(|folder| folder.is_dir()) {
         Some(folder) => format!("the nearest folder that exists is {}", shown(folder)),
-        None => "look at the current folder".to_owned(),
+        None => "it was looked for in the current folder".to_owned(),
     }
 }
 

@@ -285,6 +285,8 @@ fn what_a_user_gets_wrong_is_told_in_a_sentence() {
         (&["--where", "modle_name = 'x'"], "model_name"),
         (&["--where", "input_tokens >"], "--where"),
         (&["--where", "input_tokens"], "--where"),
+        (&["--where", "count(*) > 1"], "infer-stats sql"),
+        (&["--where", "input_tokens > (SELECT max(input_tokens) FROM logs)"], "--where"),
         (&["--sort", "nonsense"], "nonsense"),
     ] {
         let message = workspace.run(&[&["latency", "log.ndjson"], arguments].concat()).refusal(2);
