@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
-use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, SchemaRef};
 use jiff::Timestamp;
 
 use crate::engine::Answer;
@@ -51,7 +51,8 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     let mut notes: Vec<Note> = request.notes.iter().map(Note::from).collect();
     notes.extend(logs.notes());
     notes.extend(record_notes(&counted, &source, logs, request));
-    notes.extend(request_notes(question, &mut rows, &source, request)?);
+    let sums = Sums::of(&question.header.totals, &mut rows)?;
+    notes.extend(request_notes(question, &sums, &source, request));
     notes.extend(few_values(question, &mut rows)?);
     Ok(Report {
         name: question.name.to_owned(),
@@ -59,7 +60,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         parameters: parameters(question, request),
         source,
         columns: columns(question, &rows),
-        totals: totals(&question.header.totals, &mut rows)?,
+        totals: totals(&question.header.totals, &sums, &rows)?,
         rows,
         notes,
         // A question about logs of which none can be read scans nothing, and has found nothing.
@@ -136,13 +137,8 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     notes
 }
 
-/// Notes about requests that the rows leave out or do not measure, in a report whose rows each hold requests of their own.
-fn request_notes(
-    question: &Question<'_>,
-    rows: &mut Rows,
-    source: &Accounting,
-    request: &Request,
-) -> anyhow::Result<Vec<Note>> {
+/// Notes about requests that the rows leave out or do not measure, by the sums of what adds up.
+fn request_notes(question: &Question<'_>, sums: &Sums, source: &Accounting, request: &Request) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut note = |code: &str, count: u64, text: String| {
         if count > 0 {
@@ -152,38 +148,20 @@ fn request_notes(
     if source.used == 0 {
         note("nothing_used", source.filtered, "records are all outside what was asked for".to_owned());
     }
-    let schema = rows.schema().clone();
-    let count_of = |name: &str| schema.index_of(name).ok().filter(|_| schema.index_of("metric").is_err());
-    let Some(requests) = count_of("requests") else { return Ok(notes) };
-    let [requests, failed, measured] = sums(rows, [Some(requests), count_of("failed"), count_of("measured")])?;
     let is_cut =
         request.top.is_some() || matches!(question.values.get("min_count"), Some(ParameterValue::Integer(1..)));
-    if let (true, Some(requests)) = (is_cut, requests) {
+    if let (true, Some(requests)) = (is_cut, sums.count("requests")) {
         let text = "requests are in rows that are left out, by --top or by --min-count; totals are of the rows shown";
         note("left_out", source.used.saturating_sub(requests), text.to_owned());
     }
-    if let (Some(requests), Some(failed), Some(measured)) = (requests, failed, measured) {
+    let counts = (sums.count("requests"), sums.count("failed"), sums.count("measured"));
+    if let (Some(requests), Some(failed), Some(measured)) = counts {
         let apart = if question.values.get("include_failed") == Some(&ParameterValue::Flag(true)) { 0 } else { failed };
         let text = "requests are not measured, since their records hold neither the duration nor what it follows from; \
                     `infer-stats inspect` shows what they hold";
         note("not_measured", requests.saturating_sub(measured + apart), text.to_owned());
     }
-    Ok(notes)
-}
-
-/// The sums of columns of counts; None of a column that is not there.
-fn sums<const N: usize>(rows: &mut Rows, columns: [Option<usize>; N]) -> anyhow::Result<[Option<u64>; N]> {
-    let mut sums = columns.map(|column| column.map(|_| 0));
-    for batch in rows.batches()? {
-        let batch = batch?;
-        for (sum, column) in sums.iter_mut().zip(columns) {
-            let counts = column.and_then(|column| batch.column(column).as_primitive_opt::<Int64Type>());
-            let counted =
-                counts.map(|counts| counts.iter().flatten().filter_map(|count| u64::try_from(count).ok()).sum());
-            *sum = sum.zip(counted).map(|(sum, counted): (u64, u64)| sum + counted);
-        }
-    }
-    Ok(sums)
+    notes
 }
 
 /// A percentile so far out that fewer values than one lie beyond it is close to the maximum: said, not hidden.
@@ -243,32 +221,56 @@ fn columns(question: &Question<'_>, rows: &Rows) -> Vec<ReportColumn> {
     rows.schema().fields().iter().map(|field| column(field.name())).collect()
 }
 
-/// One row with the sums of the columns that add up. Where one request stands in several rows (one a metric), nothing does.
-fn totals(names: &[String], rows: &mut Rows) -> anyhow::Result<Option<RecordBatch>> {
-    let schema = rows.schema().clone();
-    if names.is_empty() || rows.len() < 2 || schema.index_of("metric").is_ok() {
-        return Ok(None);
-    }
-    let is_count = |index: &usize| schema.field(*index).data_type() == &DataType::Int64;
-    let summed: Vec<usize> = names.iter().filter_map(|name| schema.index_of(name).ok()).filter(is_count).collect();
-    let mut sums = vec![None::<i64>; schema.fields().len()];
-    for batch in rows.batches()? {
-        let batch = batch?;
-        for &index in &summed {
-            for value in batch.column(index).as_primitive::<Int64Type>().iter().flatten() {
-                let sum = sums[index].unwrap_or(0).checked_add(value);
-                sums[index] =
-                    Some(sum.with_context(|| format!("the total of {} is too large", schema.field(index).name()))?);
+/// The sums of the columns that add up, by column; None where no row has a value. Where one request stands in several
+/// rows (one a metric), nothing adds up.
+struct Sums {
+    schema: SchemaRef,
+    summed: Vec<usize>,
+    sums: Vec<Option<i64>>,
+}
+
+impl Sums {
+    fn of(names: &[String], rows: &mut Rows) -> anyhow::Result<Self> {
+        let schema = rows.schema().clone();
+        let is_count = |index: &usize| schema.field(*index).data_type() == &DataType::Int64;
+        let names = if schema.index_of("metric").is_ok() { &[] } else { names };
+        let summed: Vec<usize> = names.iter().filter_map(|name| schema.index_of(name).ok()).filter(is_count).collect();
+        let mut sums = vec![None::<i64>; schema.fields().len()];
+        if !summed.is_empty() {
+            for batch in rows.batches()? {
+                let batch = batch?;
+                for &index in &summed {
+                    for value in batch.column(index).as_primitive::<Int64Type>().iter().flatten() {
+                        let sum = sums[index].unwrap_or(0).checked_add(value);
+                        let too_large = || format!("the total of {} is too large", schema.field(index).name());
+                        sums[index] = Some(sum.with_context(too_large)?);
+                    }
+                }
             }
         }
+        Ok(Self { schema, summed, sums })
     }
-    let column = |(index, field): (usize, &Arc<datafusion::arrow::datatypes::Field>)| -> ArrayRef {
-        match sums[index] {
+
+    /// The sum of a column of counts, if it adds up.
+    fn count(&self, name: &str) -> Option<u64> {
+        let index = self.schema.index_of(name).ok().filter(|index| self.summed.contains(index))?;
+        u64::try_from(self.sums[index].unwrap_or(0)).ok()
+    }
+}
+
+/// One row with the sums, where there are several rows to add up.
+fn totals(names: &[String], sums: &Sums, rows: &Rows) -> anyhow::Result<Option<RecordBatch>> {
+    if names.is_empty() || rows.len() < 2 || sums.schema.index_of("metric").is_ok() {
+        return Ok(None);
+    }
+    let column = |(index, field): (usize, &Arc<Field>)| -> ArrayRef {
+        match sums.sums[index] {
             Some(sum) => Arc::new(Int64Array::from(vec![sum])),
             None => new_null_array(field.data_type(), 1),
         }
     };
-    Ok(Some(RecordBatch::try_new(schema.clone(), schema.fields().iter().enumerate().map(column).collect())?))
+    let columns = sums.schema.fields().iter().enumerate().map(column).collect();
+    Ok(Some(RecordBatch::try_new(sums.schema.clone(), columns)?))
 }
 
 pub(crate) fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {

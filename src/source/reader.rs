@@ -3,6 +3,7 @@
 //! Only what the query reads is converted, and a derivation's inputs only in records that lack the value. JSON and
 //! CSV come here alike, so that a value means the same in both.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -393,16 +394,15 @@ impl<'a, R: RawRecord> Row<'a, R> {
     }
 
     fn failed(&self) -> Option<bool> {
-        let raw = |clue| self.raw(field_of_clue(clue, self.fields.len())).0;
-        let unescaped = Clue::ALL.map(|clue| match raw(clue) {
-            RawValue::Text { bytes, escaped: true } => {
+        let texts: [OnceCell<Vec<u8>>; Clue::ALL.len()] = Default::default();
+        outcome::failed(|clue| match self.raw(field_of_clue(clue, self.fields.len())).0 {
+            RawValue::Text { bytes, escaped: true } => Said::Text(texts[clue as usize].get_or_init(|| {
                 let mut text = Vec::new();
                 unescape(bytes, &mut text);
-                Some(text)
-            }
-            _ => None,
-        });
-        outcome::failed(|clue| unescaped[clue as usize].as_deref().map_or_else(|| said(raw(clue)), Said::Text))
+                text
+            })),
+            raw => said(raw),
+        })
     }
 }
 

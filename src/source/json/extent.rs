@@ -71,7 +71,7 @@ pub(super) fn usual_word_end(text: Text<'_>, at: u32) -> Option<u32> {
     (is_false | is(b"true") | is(b"null")).then_some(at + 4 + u32::from(is_false))
 }
 
-/// The end of any string, number or word.
+/// The end of any string, number or word; of a number longer than a window perhaps too early, so that its line does not fit.
 pub(super) struct ScalarEnd<'a> {
     pub text: Text<'a>,
     pub at: u32,
@@ -83,9 +83,11 @@ impl Task for ScalarEnd<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Option<u32> {
         let ScalarEnd { text, at } = self;
+        let unusual = || Some(at + scalar_length(&text.bytes()[at as usize..]).ok()? as u32);
         match text.bytes().get(at as usize)? {
             b'"' => Some(StringEnd { text, at: at + 1 }.run(lanes)? + 1),
-            _ => Some(at + scalar_length(&text.bytes()[at as usize..]).ok()? as u32),
+            b'0'..=b'9' => usual_number_end(lanes, text, at).or_else(unusual),
+            _ => unusual(),
         }
     }
 }
@@ -115,13 +117,8 @@ impl Task for ArrayEnd<'_> {
         loop {
             at = match text.byte(at) {
                 b'[' | b'{' => return self.nested(),
-                b'0'..=b'9' => match usual_number_end(lanes, text, at) {
-                    Some(end) => end,
-                    None => ScalarEnd { text, at }.run(lanes)?,
-                },
-                _ => ScalarEnd { text, at }.run(lanes)?,
+                _ => behind_blank(ScalarEnd { text, at }.run(lanes)?),
             };
-            at = behind_blank(at);
             match text.byte(at) {
                 b']' => return Some(at + 1),
                 b',' if at < self.line_end => at = behind_blank(at + 1),

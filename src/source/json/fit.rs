@@ -13,7 +13,7 @@ use super::shape::{Expected, Shape, Step};
 use super::simd::{Lanes, Task, Text};
 
 /// A line of a text.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Line {
     /// Its first byte.
     pub start: u32,
@@ -233,11 +233,7 @@ impl<'a, const LINES: usize> Task for Others<'a, LINES> {
                 Expected::Array { depth } => ArrayEnd { text, at, depth, line_end }.run(lanes),
                 _ => {
                     walk.escaped |= 1 << line;
-                    let at = at + u32::from(text.byte(at) == b' ');
-                    match text.byte(at) {
-                        b'0'..=b'9' => usual_number_end(lanes, text, at).or(ScalarEnd { text, at }.run(lanes)),
-                        _ => ScalarEnd { text, at }.run(lanes),
-                    }
+                    ScalarEnd { text, at: at + u32::from(text.byte(at) == b' ') }.run(lanes)
                 }
             };
             walk.at[line] = end.unwrap_or(text.nowhere());
