@@ -7,10 +7,12 @@ pub(crate) mod table;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use glob::Pattern;
 
 use self::table::{Document, Table, Value};
+use crate::profile::{Catalog, Profile};
 use crate::request::{
     Buckets, ErrorMeaning, Map, Mistake, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges, parse_memory,
 };
@@ -32,6 +34,8 @@ pub struct Config {
     pub threads: Option<usize>,
     /// Folders with the user's own queries, absolute.
     pub queries: Vec<PathBuf>,
+    /// The user's own profiles.
+    pub profiles: Vec<Arc<Profile>>,
     pub buckets: Buckets,
     /// What the error codes of the logs mean.
     pub errors: BTreeMap<String, ErrorMeaning>,
@@ -65,16 +69,19 @@ impl Config {
 
     fn from_table(mut table: Table, folder: &Path, canonical_columns: &[&str]) -> Result<Self, Mistake> {
         let queries = table.paths("queries")?;
+        let profiles = table.list("profiles", |path| Ok(Arc::new(Catalog::read(&folder.join(path))?)))?;
+        let catalog = Catalog::with(&profiles);
         let config = Config {
             folder: folder.to_owned(),
             logs: table.paths("logs")?,
-            sources: sources(table.tables("source")?, folder, canonical_columns)?,
+            sources: sources(table.tables("source")?, folder, canonical_columns, &catalog)?,
             zone: table.read("tz", Zone::parse)?,
             source_zone: table.read("source_tz", Zone::parse)?,
             week_start: table.read("week_start", WeekStart::from_word)?,
             memory: table.read("memory", parse_memory)?,
             threads: table.take("threads").map(threads).transpose()?,
             queries: queries.iter().map(|path| folder.join(path)).collect(),
+            profiles,
             buckets: table.table("buckets")?.map_or_else(|| Ok(Buckets::default()), buckets)?,
             errors: table.table("errors")?.map_or_else(|| Ok(BTreeMap::new()), errors)?,
         };
@@ -139,10 +146,15 @@ fn errors(mut table: Table) -> Result<BTreeMap<String, ErrorMeaning>, Mistake> {
     Ok(errors)
 }
 
-fn sources(tables: Vec<Table>, folder: &Path, canonical_columns: &[&str]) -> Result<Vec<Source>, Mistake> {
+fn sources(
+    tables: Vec<Table>,
+    folder: &Path,
+    canonical_columns: &[&str],
+    catalog: &Catalog,
+) -> Result<Vec<Source>, Mistake> {
     let mut sources: Vec<Source> = Vec::with_capacity(tables.len());
     for mut table in tables {
-        let source = source(&mut table, folder, canonical_columns)?;
+        let source = source(&mut table, folder, canonical_columns, catalog)?;
         if sources.iter().any(|other| other.name == source.name) {
             return Err(
                 table.mistake(&format!("a second [[source]] is named `{}`: give each its own name", source.name))
@@ -153,11 +165,17 @@ fn sources(tables: Vec<Table>, folder: &Path, canonical_columns: &[&str]) -> Res
     Ok(sources)
 }
 
-fn source(table: &mut Table, folder: &Path, canonical_columns: &[&str]) -> Result<Source, Mistake> {
+fn source(
+    table: &mut Table,
+    folder: &Path,
+    canonical_columns: &[&str],
+    catalog: &Catalog,
+) -> Result<Source, Mistake> {
     let name = table.text("name")?;
     let role = table.read("role", Role::from_word)?;
     let paths = table.list("paths", |text| Ok((PathBuf::from(text), glob(folder, text)?)))?;
     let source_zone = table.read("source_tz", Zone::parse)?;
+    let profile = table.read("profile", |named| catalog.named(named, folder))?;
     let maps = table.table("map")?;
     let priority = table.take("priority");
     // Before what is missing: `path` instead of `paths` is told as the slip that it is.
@@ -177,6 +195,7 @@ fn source(table: &mut Table, folder: &Path, canonical_columns: &[&str]) -> Resul
         paths,
         globs,
         source_zone,
+        profile,
         maps: maps.map_or_else(|| Ok(Vec::new()), |map| self::maps(map, canonical_columns))?,
         priority: priority.map_or(Ok(0), |value| value.integer())?,
     })

@@ -21,6 +21,7 @@ pub mod inspect;
 pub mod interrupt;
 pub mod nearest;
 pub mod output;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod request;

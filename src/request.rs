@@ -23,6 +23,7 @@ mod zone;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -48,6 +49,7 @@ use crate::cli::{
     Cli, Command, GenerateArgs, InputFlags, LatencyArgs, OutputFlags, QueriesArgs, ReportFlags, TimeFlags,
 };
 use crate::config::Config;
+use crate::profile::{Catalog, Profile};
 
 /// What one run of the program is to do.
 #[derive(Debug)]
@@ -79,6 +81,10 @@ pub struct Request {
     /// From the command line; they come before those of a source.
     pub maps: Vec<Map>,
     pub columns: Vec<ExtraColumn>,
+    /// All profiles that there are.
+    pub profiles: Catalog,
+    /// That of all records of all logs.
+    pub profile: Option<Arc<Profile>>,
     pub buckets: Buckets,
     /// What the error codes of the logs mean.
     pub errors: BTreeMap<String, ErrorMeaning>,
@@ -173,6 +179,7 @@ impl Request {
         let clock = clock(&time, &config, place, &mut notes)?;
         let threads = limits.threads.map(usize::from).or(config.threads);
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
+        let profiles = Catalog::with(&config.profiles);
         Ok(Request {
             ask,
             logs: LogSelection::find(&input.logs, place, &config, &mut notes)?,
@@ -183,6 +190,8 @@ impl Request {
             week_start: time.week_start.or(config.week_start).unwrap_or_default(),
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
+            profile: input.profile.as_deref().map(|named| profiles.named(named, &place.folder)).transpose()?,
+            profiles,
             buckets: buckets(&input, &config)?,
             queries: query_folders(input.queries, &config),
             errors: config.errors,

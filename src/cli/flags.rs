@@ -51,6 +51,10 @@ pub struct InputFlags {
     #[arg(long = "where", value_name = "SQL", allow_hyphen_values = true)]
     pub predicate: Option<String>,
 
+    /// Read all records by this profile, a name or the path of a file, instead of recognising them
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
+
     /// Fill a canonical column from this path, as in ttft_ms=timing.ttft:s; can be repeated
     #[arg(long = "map", value_name = "CANONICAL=PATH[:UNIT]")]
     pub maps: Vec<String>,

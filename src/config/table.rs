@@ -106,6 +106,17 @@ impl<'a> Table<'a> {
         value.list()?.iter().map(Value::table).collect()
     }
 
+    /// A table, or a list of them; empty where the key is missing.
+    pub fn table_or_tables(&mut self, key: &str) -> Result<Vec<Table<'a>>, Mistake> {
+        let Some(value) = self.take(key) else {
+            return Ok(Vec::new());
+        };
+        match value.list() {
+            Ok(items) => items.iter().map(Value::table).collect(),
+            Err(_) => Ok(vec![value.table()?]),
+        }
+    }
+
     /// A mistake in the table as a whole.
     pub fn mistake(&self, what: &str) -> Mistake {
         self.document.mistake(self.span.clone(), what)
@@ -135,6 +146,10 @@ impl<'a> Value<'a> {
             DeValue::String(text) => read(text).map_err(|mistake| mistake.at(self.place())),
             _ => Err(self.wrong("a text in quotes")),
         }
+    }
+
+    pub fn is_text(&self) -> bool {
+        matches!(self.inner.get_ref(), DeValue::String(_))
     }
 
     pub fn integer(&self) -> Result<i64, Mistake> {
@@ -176,7 +191,7 @@ impl<'a> Value<'a> {
         Ok(items.collect())
     }
 
-    fn table(&self) -> Result<Table<'a>, Mistake> {
+    pub fn table(&self) -> Result<Table<'a>, Mistake> {
         let DeValue::Table(entries) = self.inner.get_ref() else {
             return Err(self.wrong("a table"));
         };

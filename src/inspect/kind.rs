@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 
 use crate::record::number::{self, Unfit};
 use crate::record::timestamp;
-use crate::source::reader::is_missing_word;
+use crate::source::row::is_missing_word;
 use crate::source::value::RawValue;
 
 /// What a value is by its looks.

@@ -3,6 +3,7 @@
 //! Records are read as reports read them, by the same [`RecordReader`], so that what is said here about rejected records
 //! and unfit values is what a report will meet. Beside it every value is looked at under the key it stands under.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -13,23 +14,27 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::kernels::aggregate::{max, min};
 use datafusion::arrow::datatypes::{DataType, Field, TimestampNanosecondType};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use memchr::memchr_iter;
 
 use super::key::{Extreme, Key, SEPARATOR};
 use super::keys::Keys;
 use super::kind::{Look, Type};
+use crate::profile::Profile;
 use crate::record::{Column, Kind};
 use crate::source::LogFile;
 use crate::source::blocks::Blocks;
 use crate::source::counts::{Counts, PublishedCounts};
+use crate::source::dialect::Dialect;
 use crate::source::csv::{CsvRecords, Row};
 use crate::source::document::Documents;
 use crate::source::format::Format;
 use crate::source::json::{LineDecoder, RecordParser, visit};
 use crate::source::logs::Logs;
 use crate::source::parquet::ParquetLog;
-use crate::source::reader::{Provenance, ReadPlan, RecordReader};
-use crate::source::scan::{CsvRecord, RecordSink};
+use crate::source::nest::Nest;
+use crate::source::plan::ReadPlan;
+use crate::source::reader::{Layouts, Provenance, RecordReader};
+use crate::source::scan::CsvRecord;
+use crate::source::sink::{Desk, RecordSink, TopLevel, Watcher};
 use crate::source::tally::Tally;
 use crate::source::window::Piece;
 
@@ -49,6 +54,8 @@ pub struct Survey {
     pub uncounted: u64,
     /// Rejected records included.
     pub records: u64,
+    /// How many records each dialect of the plan read, by the profile's name and title; no profile is no name.
+    pub profiles: Vec<(Option<Arc<Profile>>, u64)>,
     pub counts: Counts,
     pub tally: Tally,
     /// Broken before its end: what is told here is told of what came before.
@@ -82,6 +89,7 @@ impl Survey {
         let plan = Arc::new(ReadPlan::new(&logs.schema, &projection, &logs.mappings[file.mapping])?);
         let metrics = ExecutionPlanMetricsSet::new();
         let (mut keys, mut tally, mut damaged) = (Keys::default(), Tally::default(), false);
+        let mut read_by = vec![0; plan.dialects.len()];
         // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
         for stretches in stretches(file).chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
@@ -98,7 +106,8 @@ impl Survey {
             });
             for part in parts {
                 let part = part.with_context(|| format!("could not read {}", file.input.name))?;
-                keys.merge(part.keys);
+                keys.merge(part.watched.keys);
+                read_by.iter_mut().zip(&part.watched.read_by).for_each(|(sum, count)| *sum += count);
                 damaged |= part.reader.counts.damaged_files > 0;
                 tally.add(&part.tally);
             }
@@ -106,7 +115,9 @@ impl Survey {
         let mut counts = Counts::default();
         counts.collect(&metrics.clone_inner());
         let (keys, uncounted) = keys.finish();
-        Ok(Self { file: file.clone(), keys, uncounted, records: counts.records, counts, tally, damaged })
+        let profile = |(dialect, count): (&Dialect, u64)| (dialect.profile.clone(), count);
+        let profiles = plan.dialects.iter().zip(read_by).filter(|(_, count)| *count > 0).map(profile).collect();
+        Ok(Self { file: file.clone(), keys, uncounted, records: counts.records, profiles, counts, tally, damaged })
     }
 
     /// What a Parquet footer tells, which is not which values are unfit.
@@ -131,7 +142,8 @@ impl Survey {
             tally.include(span.last);
         }
         let counts = Counts::default();
-        Self { file: file.clone(), keys, uncounted: 0, records: rows, counts, tally, damaged: log.is_none() }
+        let (file, profiles) = (file.clone(), Vec::new());
+        Self { file, keys, uncounted: 0, records: rows, profiles, counts, tally, damaged: log.is_none() }
     }
 }
 
@@ -167,20 +179,48 @@ struct Part<'a> {
     file: &'a LogFile,
     logs: &'a Logs,
     plan: Arc<ReadPlan>,
-    keys: Keys,
+    watched: Watched,
     reader: RecordReader,
+    layouts: Layouts,
+    nest: Nest,
     tally: Tally,
+}
+
+/// What was seen of the texts of records.
+struct Watched {
+    keys: Keys,
+    /// Records by the dialect that read them.
+    read_by: Vec<u64>,
+    /// The keys are those of a header, and are looked at elsewhere.
+    has_header: bool,
+}
+
+impl Watcher for Watched {
+    fn record(&mut self, text: &[u8], dialect: usize, is_row: bool, offset: u64) {
+        self.read_by[dialect] += u64::from(is_row);
+        if self.has_header {
+            return;
+        }
+        let keys = &mut self.keys;
+        match visit(text, &mut |path, value| keys.take(path, Look::at(value))) {
+            Ok(_) => keys.end_record(offset),
+            Err(_) => keys.drop_record(),
+        }
+    }
 }
 
 impl<'a> Part<'a> {
     fn new(file: &'a LogFile, logs: &'a Logs, plan: &Arc<ReadPlan>, metrics: &ExecutionPlanMetricsSet) -> Self {
         let counts = PublishedCounts::new(metrics.clone(), 0);
+        let has_header = matches!(file.input.format, Format::Csv { .. });
         Self {
             file,
             logs,
             plan: plan.clone(),
-            keys: Keys::default(),
+            watched: Watched { keys: Keys::default(), read_by: vec![0; plan.dialects.len()], has_header },
             reader: RecordReader::new(plan.clone(), Provenance::default(), BATCH, counts),
+            layouts: Layouts::default(),
+            nest: Nest::default(),
             tally: Tally::default(),
         }
     }
@@ -193,6 +233,8 @@ impl<'a> Part<'a> {
             Format::JsonArray | Format::JsonObjects => self.documents(),
             _ => self.lines(stretch),
         };
+        let mut nest = std::mem::take(&mut self.nest);
+        nest.finish(&mut self.sink(0).desk);
         self.end_batch()?;
         if let Err(error) = read {
             let error = error.downcast::<io::Error>()?;
@@ -210,15 +252,8 @@ impl<'a> Part<'a> {
         let mut decoder = LineDecoder::new(self.plan.wanted.clone());
         while let Some(piece) = blocks.next_block()? {
             match piece {
-                Piece::Text { offset, bytes } => {
-                    decoder.decode(bytes, &mut self.sink(offset));
-                    let mut start = 0;
-                    for end in memchr_iter(b'\n', bytes).chain([bytes.len()]) {
-                        self.keys_of(bytes.get(start..end).unwrap_or_default(), offset + start as u64);
-                        start = end + 1;
-                    }
-                }
-                Piece::Rejected { offset, reject } => self.sink(0).rejected(offset, b"", reject),
+                Piece::Text { offset, bytes } => decoder.decode(bytes, &mut self.sink(offset)),
+                Piece::Rejected { offset, reject } => self.sink(0).desk.rejected(offset, b"", reject),
             }
             self.end_full_batch()?;
         }
@@ -230,14 +265,11 @@ impl<'a> Part<'a> {
         let mut parser = RecordParser::new(self.plan.wanted.clone());
         while let Some(piece) = documents.next_object()? {
             match piece {
-                Piece::Text { offset, bytes } => {
-                    match parser.parse(bytes) {
-                        Ok(record) => self.reader.push(&record, offset),
-                        Err(reject) => self.sink(0).rejected(offset, bytes, reject),
-                    }
-                    self.keys_of(bytes, offset);
-                }
-                Piece::Rejected { offset, reject } => self.sink(0).rejected(offset, b"", reject),
+                Piece::Text { offset, bytes } => match parser.parse(bytes) {
+                    Ok(record) => self.sink(offset).take(&record, 0, || Cow::Borrowed(bytes)),
+                    Err(reject) => self.sink(0).desk.rejected(offset, bytes, reject),
+                },
+                Piece::Rejected { offset, reject } => self.sink(0).desk.rejected(offset, b"", reject),
             }
             self.end_full_batch()?;
         }
@@ -248,6 +280,7 @@ impl<'a> Part<'a> {
         let mut records = CsvRecords::new(self.file.input.open()?, delimiter)?;
         let header = records.header().to_vec();
         let slots = self.plan.slots_of_header(header.iter().map(|column| column.name.as_str()));
+        let present: Vec<u32> = slots.iter().flatten().copied().collect();
         let duplicates = header.iter().filter(|column| column.shadowed).count() as u32;
         while let Some(row) = records.next_row()? {
             match row {
@@ -255,30 +288,30 @@ impl<'a> Part<'a> {
                     let cells: Vec<_> = cells.iter().collect();
                     for (column, cell) in header.iter().zip(&cells).filter(|(column, _)| !column.shadowed) {
                         let look = cell.as_ref().and_then(|cell| Look::at_cell(cell.as_bytes()));
-                        self.keys.take(&[&column.name], look);
+                        self.watched.keys.take(&[&column.name], look);
                     }
-                    self.keys.end_record(offset);
-                    self.reader.push(&CsvRecord { slots: &slots, cells, duplicates }, offset);
+                    self.watched.keys.end_record(offset);
+                    let record = CsvRecord { slots: &slots, present: &present, cells, duplicates };
+                    self.sink(offset).take(&record, 0, || Cow::Owned(record.json(&header)));
                 }
-                Row::Rejected { offset, reject, detail } => self.sink(0).rejected(offset, detail.as_bytes(), reject),
+                Row::Rejected { offset, reject, detail } => {
+                    self.sink(0).desk.rejected(offset, detail.as_bytes(), reject);
+                }
             }
             self.end_full_batch()?;
         }
         Ok(())
     }
 
-    /// Looks at the values of a JSON text; one that is no record has none.
-    fn keys_of(&mut self, text: &[u8], offset: u64) {
-        let keys = &mut self.keys;
-        match visit(text, &mut |path, value| keys.take(path, Look::at(value))) {
-            Ok(_) => keys.end_record(offset),
-            Err(_) => keys.drop_record(),
-        }
-    }
-
     /// Where the records of a block that starts at byte `base` go.
-    fn sink(&mut self, base: u64) -> RecordSink<'_> {
-        RecordSink { reader: &mut self.reader, rejects: &self.logs.rejects, file: self.file, base }
+    fn sink(&mut self, base: u64) -> RecordSink<'_, TopLevel> {
+        let desk = Desk {
+            reader: &mut self.reader,
+            rejects: &self.logs.rejects,
+            file: self.file,
+            watcher: Some(&mut self.watched),
+        };
+        RecordSink { desk, level: TopLevel { base }, layouts: &mut self.layouts, nest: &mut self.nest }
     }
 
     fn end_full_batch(&mut self) -> anyhow::Result<()> {

@@ -59,6 +59,23 @@ pub fn aliases(column: Column) -> Vec<Alias> {
 /// Keys whose value is an error object or text; they decide `failed` and fill no column.
 pub const ERROR_KEYS: [&str; 3] = ["error", "error_message", "error_msg"];
 
+/// Keys of the text of a log line.
+pub const MESSAGE_KEYS: [&str; 3] = ["message", "msg", "event"];
+
+/// Whether a record that has a value for the column is about a request: a service logs other things too, and those have
+/// a time, a level and a host as well.
+pub fn tells_a_request(column: Column) -> bool {
+    use Column::*;
+    match column.kind() {
+        Kind::Duration | Kind::Count | Kind::Money => !matches!(column, SourceOffset),
+        Kind::Time => column != Timestamp,
+        _ => matches!(
+            column,
+            RequestId | ModelName | Stream | ErrorCode | ErrorStage | FinishReason | GpuId | CacheHit | Failed | PromptHash | BusinessLine
+        ),
+    }
+}
+
 /// Other names of a column: whole keys, or for durations and times the key without its unit.
 fn stems(column: Column) -> &'static [&'static str] {
     match column {

@@ -100,6 +100,11 @@ fn short_fraction(text: &[u8]) -> Option<i64> {
 /// Digits behind the point are taken as written, down to the nanosecond, and never pass through a float.
 pub fn from_epoch(text: &[u8], unit: Option<Unit>) -> Result<Instant, Unfit> {
     let text = text.trim_ascii();
+    if unit.is_none()
+        && let Some(nanoseconds) = from_ticks(text)
+    {
+        return Ok(Instant { nanoseconds, zone_assumed: false });
+    }
     let nanoseconds = match unit.map_or_else(|| unit_by_size(text), Ok)? {
         Unit::Minutes => return Err(Unfit::NotAClock),
         unit => shifted(text, unit)?,
@@ -118,6 +123,16 @@ static PLAUSIBLE: LazyLock<(i64, i64)> = LazyLock::new(|| {
     let start = |year: i64| days_from_civil(year, 1, 1) * 86_400 * SECOND;
     (start(2015), start(this_year + 2))
 });
+
+/// Ticks of 100 ns since the year 1, as .NET counts: of the years 2015 to 2100 they are of a size that no epoch has.
+fn from_ticks(text: &[u8]) -> Option<i64> {
+    const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
+    if text.len() != 18 || text.first() != Some(&b'6') {
+        return None;
+    }
+    let ticks = super::number::count(text).ok().filter(|ticks| (635_000_000_000_000_000..663_000_000_000_000_000).contains(ticks))?;
+    Some((ticks - TICKS_BEFORE_1970) * 100)
+}
 
 /// The bands of the four units do not touch for any year from 2001 to 2100.
 fn unit_by_size(text: &[u8]) -> Result<Unit, Unfit> {

@@ -88,8 +88,10 @@ pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> A
     source.records += counts.records;
     source.rejected = counts.rejected_total();
     // What a query's own conditions let a scan pass over was asked for all the same.
-    source.used = if request.narrows() { tally.used } else { source.records.saturating_sub(source.rejected) };
-    source.filtered = source.records.saturating_sub(source.rejected + source.used);
+    source.skipped = counts.skipped_total();
+    let requests = source.records.saturating_sub(source.rejected + source.skipped);
+    source.used = if request.narrows() { tally.used } else { requests };
+    source.filtered = requests.saturating_sub(source.used);
     source.undated = counts.undated;
     source.first = instant(tally.first);
     source.last = instant(tally.last);
@@ -108,6 +110,11 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let examples = logs.rejects.examples(&logs.files);
     let more = if source.rejected > examples.len() as u64 { "; and others" } else { "" };
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
+    for (reason, count) in &counts.skipped {
+        note("skipped", *count, format!("records are no requests: {reason}"));
+    }
+    let text = "records have no time of their own; theirs is that of the envelope around them, about when they were written";
+    note("envelope_time", counts.envelope_time, text.to_owned());
     for (column, why, count) in &counts.unfit {
         let text = format!("values of {column} that are {} count as missing", why.phrase());
         note("unfit_value", *count, text);

@@ -2,11 +2,13 @@
 
 use std::env;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use glob::{MatchOptions, Pattern, PatternError};
 
 use super::{Map, Mistake, Note, Place, Word, Zone};
 use crate::config::Config;
+use crate::profile::Profile;
 
 /// The logs of a request with the sources that they may belong to.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +41,8 @@ pub struct Source {
     /// The same, absolute, to tell which files are meant.
     pub globs: Vec<Pattern>,
     pub source_zone: Option<Zone>,
+    /// That of all its records.
+    pub profile: Option<Arc<Profile>>,
     pub maps: Vec<Map>,
     /// Which of two sources is believed; higher first.
     pub priority: i64,
@@ -208,6 +212,7 @@ mod tests {
             paths: paths.iter().map(PathBuf::from).collect(),
             globs: paths.iter().map(|path| Source::glob(folder, Path::new(path)).unwrap()).collect(),
             source_zone: None,
+            profile: None,
             maps: Vec::new(),
             priority: 0,
         });

@@ -91,6 +91,15 @@ pub enum Mistake {
     #[error("`{text}` is no usable amount of memory: it must be above 0 and below 8 EiB")]
     SizeOutOfRange { text: String },
 
+    // profiles
+    #[error("could not read the profile {}: {reason}", path.display())]
+    UnreadableProfile { path: PathBuf, reason: std::io::Error },
+    #[error(
+        "there is no profile `{name}`{hint} `infer-stats profiles` lists them; one of your own is given by its path, \
+         as in --profile ./mine.toml"
+    )]
+    UnknownProfile { name: String, hint: String },
+
     // expectations
     #[error("could not read the expectations {}: {reason}", path.display())]
     UnreadableExpectations { path: PathBuf, reason: std::io::Error },

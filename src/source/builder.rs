@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use crate::record::Kind;
 use crate::record::number::{self, Unfit};
 use crate::record::timestamp;
-use crate::source::reader::{flag_word, is_missing_word};
+use crate::source::row::{flag_word, is_missing_word};
 
 /// Appends what `read` makes of a text, or null.
 fn append<T>(

@@ -24,7 +24,7 @@ use crate::record::timestamp;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind};
 use crate::source::counts::Counts;
-use crate::source::reader::{flag_word, is_missing_word};
+use crate::source::row::{flag_word, is_missing_word};
 use crate::source::schema::Meaning;
 
 /// A column of a file and the unit its values are in.

@@ -13,11 +13,15 @@ use crate::source::value::Reject;
 pub struct Counts {
     pub records: u64,
     pub rejected: [u64; Reject::ALL.len()],
+    /// Well formed, but no requests: by the reason, sparse.
+    pub skipped: Vec<(String, u64)>,
     pub damaged_files: u64,
     pub duplicate_keys: u64,
     pub zone_assumed: u64,
     /// Records without a timestamp.
     pub undated: u64,
+    /// Records whose timestamp is that of the envelope around them.
+    pub envelope_time: u64,
     /// By the name of a column, sparse.
     pub unfit: Vec<(String, Unfit, u64)>,
     pub derived: Vec<(Column, u64)>,
@@ -27,6 +31,20 @@ impl Counts {
     pub fn reject(&mut self, why: Reject) {
         self.records += 1;
         self.rejected[why as usize] += 1;
+    }
+
+    /// One more record that is no request.
+    pub fn skip(&mut self, reason: &str) {
+        self.records += 1;
+        self.skipped(reason, 1);
+    }
+
+    /// `count` more records, counted already, are no requests.
+    fn skipped(&mut self, reason: &str, count: u64) {
+        match self.skipped.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, sum)) => *sum += count,
+            None => self.skipped.push((reason.to_owned(), count)),
+        }
     }
 
     /// `count` more values of `column` did not fit it.
@@ -53,12 +71,18 @@ impl Counts {
         self.duplicate_keys += other.duplicate_keys;
         self.zone_assumed += other.zone_assumed;
         self.undated += other.undated;
+        self.envelope_time += other.envelope_time;
+        other.skipped.iter().for_each(|(reason, count)| self.skipped(reason, *count));
         other.unfit.iter().for_each(|(column, why, count)| self.unfit(column, *why, *count));
         other.derived.iter().for_each(|(column, count)| self.derived(*column, *count));
     }
 
     pub fn rejected_total(&self) -> u64 {
         self.rejected.iter().sum()
+    }
+
+    pub fn skipped_total(&self) -> u64 {
+        self.skipped.iter().map(|(_, count)| count).sum()
     }
 
     /// Adds the counts to a scan's metrics.
@@ -76,6 +100,10 @@ impl Counts {
         add("duplicate_keys".into(), self.duplicate_keys);
         add("zone_assumed".into(), self.zone_assumed);
         add("undated".into(), self.undated);
+        add("envelope_time".into(), self.envelope_time);
+        for (reason, count) in &self.skipped {
+            add(format!("skipped:{reason}"), *count);
+        }
         for (column, why, count) in &self.unfit {
             add(format!("unfit:{}:{column}", why.code()), *count);
         }
@@ -95,6 +123,8 @@ impl Counts {
                 (Some("duplicate_keys"), None, _) => self.duplicate_keys += count,
                 (Some("zone_assumed"), None, _) => self.zone_assumed += count,
                 (Some("undated"), None, _) => self.undated += count,
+                (Some("envelope_time"), None, _) => self.envelope_time += count,
+                (Some("skipped"), Some(reason), None) => self.skipped(reason, count),
                 (Some("rejected"), Some(code), _) => {
                     if let Some(why) = Reject::ALL.into_iter().find(|why| why.code() == code) {
                         self.rejected[why as usize] += count;
@@ -114,6 +144,7 @@ impl Counts {
             }
         }
         self.unfit.sort();
+        self.skipped.sort();
         self.derived.sort();
     }
 }

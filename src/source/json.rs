@@ -36,10 +36,14 @@ mod scalar;
 mod selection;
 mod shape;
 mod simd;
+mod tree;
+mod walk;
 mod wanted;
 
 pub use decoder::{LineDecoder, Sink};
 pub use leaves::visit;
 pub use record::Record;
 pub use selection::RecordParser;
+pub use tree::{Branches, ObjectWriter, Tree, write_line, write_text};
+pub use walk::{walk, walk_all};
 pub use wanted::Wanted;

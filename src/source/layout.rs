@@ -12,23 +12,37 @@ use crate::record::timestamp::Clock;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind, number};
 use crate::source::builder::Builder;
-use crate::source::reader::{RawRecord, field_of_clue, said};
+use crate::source::plan::field_of_clue;
+use crate::source::reader::RawRecord;
+use crate::source::row::said;
 use crate::source::schema::Meaning;
 use crate::source::value::RawValue;
 
 /// A key path's slot, and the unit its values are in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub struct Slot {
     pub slot: u32,
     pub unit: Option<Unit>,
+    /// Which of the dialect's readings makes the value, or [`PLAIN`].
+    pub reading: u16,
+}
+
+/// The value is the one that stands at the slot.
+pub(crate) const PLAIN: u16 = u16::MAX;
+
+impl Slot {
+    /// That of a value which needs none.
+    pub const ANYWHERE: u32 = u32::MAX;
 }
 
 /// The candidates of one field; nearly always none or one.
-pub(super) type Candidates = SmallVec<[Slot; 2]>;
+pub type Candidates = SmallVec<[Slot; 2]>;
 
 /// What records of one layout have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
+    /// The dialect of the records.
+    pub dialect: usize,
     /// Candidates by field: canonical columns, then extra columns, then the error keys.
     pub fields: Vec<Candidates>,
     /// One for each output column.
@@ -37,7 +51,7 @@ pub(super) struct Layout {
 
 /// The short way from a record of a layout to the usual value of an output column.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shortcut {
+pub(crate) enum Shortcut {
     /// There is none.
     Closed,
     Count(Slot),
@@ -47,19 +61,15 @@ pub(super) enum Shortcut {
 }
 
 impl Layout {
-    /// That of records that may hold any of the candidates.
-    pub fn unknown(fields: Vec<Candidates>, outputs: usize) -> Self {
-        Self { fields, shortcuts: vec![Shortcut::Closed; outputs] }
-    }
-
-    /// That of the records that hold just the slots `present`.
-    pub fn of(&self, present: &[u32], outputs: &[Meaning]) -> Self {
+    /// That of the records of a dialect that hold just the slots `present`, given the dialect's candidates by field.
+    pub fn of(dialect: usize, fields: &[Candidates], present: &[u32], outputs: &[Meaning]) -> Self {
         let keep = |candidates: &Candidates| {
-            candidates.iter().filter(|candidate| present.contains(&candidate.slot)).copied().collect()
+            let is_there = |slot: &&Slot| slot.slot == Slot::ANYWHERE || present.contains(&slot.slot);
+            candidates.iter().filter(is_there).copied().collect()
         };
-        let fields: Vec<Candidates> = self.fields.iter().map(keep).collect();
+        let fields: Vec<Candidates> = fields.iter().map(keep).collect();
         let shortcuts = outputs.iter().map(|output| Shortcut::to(*output, &fields)).collect();
-        Self { fields, shortcuts }
+        Self { dialect, fields, shortcuts }
     }
 }
 
@@ -67,10 +77,13 @@ impl Shortcut {
     fn to(output: Meaning, fields: &[Candidates]) -> Self {
         let Meaning::Canonical(column) = output else { return Shortcut::Closed };
         if column == Column::Failed {
-            let present = |clue| Some(Shortcut::Failed(*fields[field_of_clue(clue, fields.len())].first()?, clue));
-            return Clue::ALL.into_iter().find_map(present).unwrap_or(Shortcut::Closed);
+            let first = Clue::ALL.into_iter().find_map(|clue| Some((fields[field_of_clue(clue, fields.len())].first()?, clue)));
+            return match first {
+                Some((slot, clue)) if slot.reading == PLAIN => Shortcut::Failed(*slot, clue),
+                _ => Shortcut::Closed,
+            };
         }
-        match (fields[column.index()].first(), column.kind()) {
+        match (fields[column.index()].first().filter(|slot| slot.reading == PLAIN), column.kind()) {
             (Some(&slot), Kind::Count) => Shortcut::Count(slot),
             (Some(&slot), Kind::Number | Kind::Duration) => Shortcut::Number(slot),
             (Some(&slot), Kind::Time) => Shortcut::Time(slot),

@@ -8,6 +8,7 @@ use anyhow::Context;
 use datafusion::logical_expr::Expr;
 use tempfile::NamedTempFile;
 
+use crate::profile::Profile;
 use crate::report::{Accounting, Note};
 use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
@@ -168,7 +169,19 @@ fn source_notes(request: &Request, files: &[Arc<LogFile>]) -> Vec<Note> {
 fn mappings(request: &Request) -> Vec<Mapping> {
     let utc = || jiff::tz::TimeZone::UTC;
     let asked = request.source_zone.as_ref().map(|zone| zone.rules.clone());
-    let general = Mapping { maps: request.maps.clone(), zone: asked.clone().unwrap_or_else(utc), role: None };
+    let profiles = || -> Arc<[Arc<Profile>]> {
+        match &request.profile {
+        Some(profile) => request.profiles.only(profile).into(),
+        None => request.profiles.all().into(),
+    } };
+    let general = Mapping {
+        maps: request.maps.clone(),
+        zone: asked.clone().unwrap_or_else(utc),
+        zone_is_own: false,
+        role: None,
+        profiles: profiles(),
+        is_forced: request.profile.is_some(),
+    };
     let of_source = request.logs.sources.iter().map(|source| {
         let own = source.source_zone.as_ref().map(|zone| zone.rules.clone());
         // what is typed wins over what is configured
@@ -176,7 +189,13 @@ fn mappings(request: &Request) -> Vec<Mapping> {
         let configured = source.maps.iter().filter(|map| !typed(&map.canonical));
         Mapping {
             maps: request.maps.iter().chain(configured).cloned().collect(),
+            zone_is_own: own.is_some(),
             zone: own.or(asked.clone()).unwrap_or_else(utc),
+            profiles: match &source.profile {
+                Some(profile) if request.profile.is_none() => request.profiles.only(profile).into(),
+                _ => profiles(),
+            },
+            is_forced: request.profile.is_some() || source.profile.is_some(),
             role: source.role.map(|role| role.word().to_owned()),
         }
     });

@@ -1,18 +1,27 @@
 //! Which keys of a source fill which columns: `--map` where it was given, the well-known names elsewhere.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 
+use crate::profile::Profile;
 use crate::record::alias::{Alias, aliases};
 use crate::record::{Column, Kind};
 use crate::request::{ExtraColumn, Map};
 
 /// The reading rules of one source.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Mapping {
     /// A mapped column is filled by its mapped paths alone, so that two definitions are never mixed in one column.
     pub maps: Vec<Map>,
     /// The zone of times that are written without one.
     pub zone: TimeZone,
+    /// Whether that is said of just this source, so that a profile does not know better.
+    pub zone_is_own: bool,
+    /// The profiles that its records are compared with, in this order.
+    pub profiles: Arc<[Arc<Profile>]>,
+    /// Whether all records are of the first of them that is no envelope.
+    pub is_forced: bool,
     /// Written into every record of the source that does not say itself.
     pub role: Option<String>,
 }
@@ -27,6 +36,11 @@ impl Mapping {
             true => (aliases(column), false),
             false => (mapped, true),
         }
+    }
+
+    /// Whether the user said where the column stands.
+    pub fn is_mapped(&self, column: Column) -> bool {
+        self.maps.iter().any(|map| map.canonical == column.name())
     }
 
     /// A duration that was mapped without a unit takes the canonical one: milliseconds.

@@ -33,17 +33,20 @@ use crate::record::excerpt::Excerpt;
 use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
-use crate::source::csv::{CsvRecords, Row};
+use crate::source::csv::{self, CsvRecords, Row};
 use crate::source::document::Documents;
 use crate::source::format::Format;
-use crate::source::json::{LineDecoder, Record, RecordParser, Sink};
+use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, write_text};
+use crate::source::LogFile;
 use crate::source::mapping::Mapping;
-use crate::source::reader::{RawRecord, ReadPlan, RecordReader};
+use crate::source::nest::Nest;
+use crate::source::plan::ReadPlan;
+use crate::source::reader::{Layouts, RawRecord, RecordReader};
 use crate::source::rejects::Rejects;
 use crate::source::schema::LogSchema;
+use crate::source::sink::{Desk, RecordSink, TopLevel};
 use crate::source::value::{RawValue, Reject};
 use crate::source::window::Piece;
-use crate::source::{LogFile, Place};
 
 /// Bytes of one piece of a splittable file: small enough that the last pieces of a scan end together, large enough that
 /// opening one costs nothing beside reading it.
@@ -205,6 +208,8 @@ impl FileOpener for LogOpener {
             file,
             records: Some(records),
             reader: RecordReader::new(plan, provenance, self.batch_size, counts),
+            layouts: Layouts::default(),
+            nest: Nest::default(),
             rejects: self.rejects.clone(),
             batch_size: self.batch_size,
             packed,
@@ -219,7 +224,7 @@ impl FileOpener for LogOpener {
 enum Records {
     Lines { blocks: Blocks, decoder: Box<LineDecoder> },
     Documents { documents: Documents, parser: Box<RecordParser> },
-    Csv { records: CsvRecords, slots: Vec<Option<u32>> },
+    Csv { records: CsvRecords, slots: Vec<Option<u32>>, present: Vec<u32> },
 }
 
 /// Opens a piece; the counter tells how many bytes on disk a compressed one has used.
@@ -238,7 +243,8 @@ fn open(file: &LogFile, plan: &ReadPlan, range: Option<(u64, u64)>) -> Result<(R
         Format::Csv { delimiter } => {
             let records = CsvRecords::new(stream, delimiter).map_err(failed)?;
             let slots = plan.slots_of_header(records.header().iter().map(|column| column.name.as_str()));
-            Records::Csv { records, slots }
+            let present = slots.iter().flatten().copied().collect();
+            Records::Csv { records, slots, present }
         }
         Format::JsonArray | Format::JsonObjects => Records::Documents {
             documents: Documents::new(stream),
@@ -255,6 +261,8 @@ struct Batches {
     /// None once the piece is read to its end.
     records: Option<Records>,
     reader: RecordReader,
+    layouts: Layouts,
+    nest: Nest,
     rejects: Arc<Rejects>,
     batch_size: usize,
     packed: Option<Arc<AtomicU64>>,
@@ -265,12 +273,18 @@ impl Batches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while self.reader.rows() < self.batch_size {
             let Some(records) = &mut self.records else { break };
-            let mut sink = RecordSink { reader: &mut self.reader, rejects: &self.rejects, file: &self.file, base: 0 };
+            let desk = Desk { reader: &mut self.reader, rejects: &self.rejects, file: &self.file, watcher: None };
+            let level = TopLevel { base: 0 };
+            let mut sink = RecordSink { desk, level, layouts: &mut self.layouts, nest: &mut self.nest };
             match records.advance(&mut sink) {
                 Ok(Some(bytes)) if self.packed.is_none() => self.bytes_read.add(bytes),
                 Ok(Some(_)) => {}
-                Ok(None) => self.records = None,
+                Ok(None) => {
+                    sink.nest.finish(&mut sink.desk);
+                    self.records = None;
+                }
                 Err(error) if is_damage(&error) => {
+                    sink.nest.finish(&mut sink.desk);
                     self.reader.counts.damaged_files += 1;
                     self.rejects.damage(&self.file, &error);
                     self.records = None;
@@ -294,11 +308,11 @@ impl Batches {
 
 impl Records {
     /// Reads a stretch of records into the sink and returns its length in bytes; None at the end.
-    fn advance(&mut self, sink: &mut RecordSink<'_>) -> io::Result<Option<usize>> {
+    fn advance(&mut self, sink: &mut RecordSink<'_, TopLevel>) -> io::Result<Option<usize>> {
         match self {
             Records::Lines { blocks, decoder } => match blocks.next_block()? {
                 Some(Piece::Text { offset, bytes }) => {
-                    sink.base = offset;
+                    sink.level.base = offset;
                     decoder.decode(bytes, sink);
                     Ok(Some(bytes.len()))
                 }
@@ -307,25 +321,29 @@ impl Records {
             },
             Records::Documents { documents, parser } => match documents.next_object()? {
                 Some(Piece::Text { offset, bytes }) => {
+                    sink.level.base = offset;
                     match parser.parse(bytes) {
-                        Ok(record) => sink.reader.push(&record, offset),
-                        Err(reject) => sink.rejected(offset, bytes, reject),
+                        Ok(record) => sink.take(&record, 0, || Cow::Borrowed(bytes)),
+                        Err(reject) => sink.desk.rejected(offset, bytes, reject),
                     }
                     Ok(Some(bytes.len()))
                 }
                 Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
                 None => Ok(None),
             },
-            Records::Csv { records, slots } => {
+            Records::Csv { records, slots, present } => {
                 let duplicates = records.header().iter().filter(|column| column.shadowed).count() as u32;
+                let header = records.header().to_vec();
                 match records.next_row()? {
                     Some(Row::Record { offset, cells }) => {
+                        sink.level.base = offset;
                         let cells = cells.iter().collect();
-                        sink.reader.push(&CsvRecord { slots, cells, duplicates }, offset);
+                        let record = CsvRecord { slots, present, cells, duplicates };
+                        sink.take(&record, 0, || Cow::Owned(record.json(&header)));
                         Ok(Some(0))
                     }
                     Some(Row::Rejected { offset, reject, detail }) => {
-                        sink.rejected(offset, detail.as_bytes(), reject);
+                        sink.desk.rejected(offset, detail.as_bytes(), reject);
                         Ok(Some(0))
                     }
                     None => Ok(None),
@@ -335,63 +353,11 @@ impl Records {
     }
 }
 
-/// Hands records to the reader and rejects to their list.
-pub(crate) struct RecordSink<'a> {
-    pub reader: &'a mut RecordReader,
-    pub rejects: &'a Rejects,
-    pub file: &'a LogFile,
-    /// Offset in the file of the block in hand.
-    pub base: u64,
-}
-
-impl RecordSink<'_> {
-    pub fn rejected(&mut self, offset: u64, text: &[u8], why: Reject) {
-        self.reader.counts.reject(why);
-        self.rejects.add(Place { file: self.file.index, offset }, why, text);
-    }
-
+impl RecordSink<'_, TopLevel> {
     /// A record that no parser saw; counts as no bytes, since its length is not known.
     fn reject_at(&mut self, offset: u64, why: Reject) -> usize {
-        self.rejected(offset, b"", why);
+        self.desk.rejected(offset, b"", why);
         0
-    }
-}
-
-impl Sink for RecordSink<'_> {
-    #[inline(always)]
-    fn record(&mut self, record: &Record<'_>) {
-        self.reader.push(record, self.base + record.offset() as u64);
-    }
-
-    fn reject(&mut self, offset: usize, line: &[u8], why: Reject) {
-        self.rejected(self.base + offset as u64, line, why);
-    }
-}
-
-impl RawRecord for Record<'_> {
-    #[inline(always)]
-    fn raw(&self, slot: usize) -> RawValue<'_> {
-        self.get(slot)
-    }
-
-    #[inline(always)]
-    fn excerpt(&self, slot: usize) -> Option<Excerpt<'_>> {
-        Record::excerpt(self, slot)
-    }
-
-    #[inline(always)]
-    fn layout(&self) -> Option<usize> {
-        Record::layout(self)
-    }
-
-    #[inline(always)]
-    fn present(&self) -> &[u32] {
-        Record::present(self)
-    }
-
-    #[inline(always)]
-    fn duplicate_keys(&self) -> u32 {
-        Record::duplicate_keys(self)
     }
 }
 
@@ -399,8 +365,25 @@ impl RawRecord for Record<'_> {
 pub(crate) struct CsvRecord<'a> {
     /// The slot of each column of the header.
     pub slots: &'a [Option<u32>],
+    /// The slots of all columns.
+    pub present: &'a [u32],
     pub cells: Vec<Option<Cow<'a, str>>>,
     pub duplicates: u32,
+}
+
+impl CsvRecord<'_> {
+    /// The record as a JSON object, for what takes records apart.
+    pub fn json(&self, header: &[csv::Column]) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut object = ObjectWriter::new(&mut text);
+        for (column, cell) in header.iter().zip(&self.cells).filter(|(column, _)| !column.shadowed) {
+            if let Some(cell) = cell {
+                write_text(cell, object.key(&column.name));
+            }
+        }
+        object.end();
+        text
+    }
 }
 
 impl RawRecord for CsvRecord<'_> {
@@ -418,12 +401,13 @@ impl RawRecord for CsvRecord<'_> {
         None
     }
 
+    /// The rows of a file all have its columns.
     fn layout(&self) -> Option<usize> {
-        None
+        Some(0)
     }
 
     fn present(&self) -> &[u32] {
-        &[]
+        self.present
     }
 
     fn duplicate_keys(&self) -> u32 {

@@ -8,7 +8,7 @@ use memchr::{memchr, memrchr};
 use super::fit::{Fit, Line};
 use super::index::{Index, Reading};
 use super::lesson::Lesson;
-use super::record::{Places, Record};
+use super::record::{Places, Record, Span};
 use super::repertoire::{Repertoire, SIDE_BY_SIDE};
 use super::selection::RecordParser;
 use super::shape::Bounds;
@@ -142,6 +142,7 @@ impl LineDecoder {
                     let bounds = Bounds { at: &self.bounds[fitted.bounds as usize..], lines: fitted.lines };
                     sink.record(&Record {
                         text: text.bytes(),
+                        line: Span { start: line.start, end: line.end },
                         offset: offset + line.start as usize,
                         layout: Some(known.id),
                         present: &known.shape.present,

@@ -23,15 +23,21 @@ pub(super) fn nested_end(text: &[u8], start: usize, depth: u32) -> Option<usize>
 /// Parses one JSON text that is an object, blanks and newlines around it allowed. Returns how many
 /// keys repeat an earlier one of their object.
 pub(super) fn parse_object<V: Visitor>(text: &[u8], visitor: &mut V, keys: &mut Keys) -> Result<u32, Reject> {
+    match text.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        Some(b'{') => parse_value(text, visitor, keys),
+        _ if u32::try_from(text.len()).is_err() => Err(Reject::TooLong),
+        _ => Err(Reject::NotAnObject),
+    }
+}
+
+/// The same for a JSON text of any kind.
+pub(super) fn parse_value<V: Visitor>(text: &[u8], visitor: &mut V, keys: &mut Keys) -> Result<u32, Reject> {
     if u32::try_from(text.len()).is_err() {
         return Err(Reject::TooLong);
     }
     keys.clear();
     let mut parser = Parser { text, at: 0, depth: 0, duplicates: 0, visitor, keys };
     parser.skip_blanks();
-    if parser.peek() != Some(b'{') {
-        return Err(Reject::NotAnObject);
-    }
     let is_utf8 = match simdutf8::compat::from_utf8(text) {
         Ok(_) => true,
         Err(error) if error.error_len().is_none() => {

@@ -42,6 +42,8 @@ impl Span {
 /// The wanted values of one accepted line, not yet converted.
 pub struct Record<'a> {
     pub(super) text: &'a [u8],
+    /// Where the record itself stands in the text.
+    pub(super) line: Span,
     pub(super) offset: usize,
     pub(super) layout: Option<usize>,
     pub(super) present: &'a [u32],
@@ -80,6 +82,11 @@ impl<'a> Record<'a> {
     /// Where the line's first byte stands in the block.
     pub fn offset(&self) -> usize {
         self.offset
+    }
+
+    /// The text of the record itself.
+    pub fn line(&self) -> &'a [u8] {
+        self.line.of(self.text)
     }
 
     /// The value at the slot's path. Always inlined, since a call costs more than what it does.

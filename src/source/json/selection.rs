@@ -28,6 +28,7 @@ impl RecordParser {
         let duplicate_keys = parse_object(text, &mut self.selection, &mut self.keys)?;
         Ok(Record {
             text,
+            line: Span::new(0, text.len()),
             offset: 0,
             layout: None,
             present: &self.selection.present,

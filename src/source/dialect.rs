@@ -1,0 +1,206 @@
+//! A profile, compiled against the columns that a query reads: what a reader asks of each record.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::profile::{Carries, Origin, Profile, Rule, UnitOf};
+use crate::record::Column;
+use crate::record::alias::Alias;
+use crate::source::layout::{Candidates, PLAIN, Slot};
+use crate::source::mapping::Mapping;
+use crate::source::reader::RawRecord;
+use crate::source::reading::Reading;
+use crate::source::slots::{Lookup, Slots, Test};
+
+/// How records of one producer are told and read.
+#[derive(Debug)]
+pub struct Dialect {
+    /// None: the well-known names that need no profile.
+    pub profile: Option<Arc<Profile>>,
+    pub recognise: Recognition,
+    pub skips: Vec<(String, Test)>,
+    /// Candidates by field: canonical columns, extra columns, error keys.
+    pub fields: Vec<Candidates>,
+    pub readings: Vec<Reading>,
+    pub zone: TimeZone,
+    /// Whether times without a zone are known to be in `zone`.
+    pub zone_known: bool,
+    pub role: Option<String>,
+    pub carries: Cargo,
+}
+
+/// What records of a dialect are known by: one of some tests holds.
+#[derive(Debug)]
+pub struct Recognition(pub Vec<Test>);
+
+impl Recognition {
+    /// That of every record.
+    pub fn any() -> Self {
+        Self(vec![Test::without([])])
+    }
+
+    fn of(profile: &Profile, slots: &mut Slots) -> Self {
+        Self(profile.recognise.iter().map(|condition| slots.test(condition, &profile.json)).collect())
+    }
+
+    pub fn holds<R: RawRecord>(&self, record: &R) -> bool {
+        self.0.iter().any(|test| test.holds(record))
+    }
+
+    /// Whether it holds for every record with just these slots, or for none; None where that depends on their values.
+    pub fn by_presence(&self, has: impl Fn(u32) -> bool) -> Option<bool> {
+        let mut holds = Some(false);
+        for test in &self.0 {
+            match test.by_presence(&has) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => holds = None,
+            }
+        }
+        holds
+    }
+}
+
+/// What a record of a dialect is, compiled.
+#[derive(Debug)]
+pub enum Cargo {
+    Request,
+    Event,
+    Payload { payload: Vec<Lookup>, by: Vec<Lookup>, partial: Option<(Lookup, Vec<String>)> },
+}
+
+/// What becomes of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A row.
+    Row,
+    /// No request, for the reason at this position.
+    Skipped(usize),
+    /// An event of a request.
+    Event,
+    /// Other records are inside.
+    Opened,
+}
+
+impl Dialect {
+    /// Compiles a profile for the columns `wanted`.
+    pub fn of_profile(profile: &Arc<Profile>, mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut Slots) -> Self {
+        let mut dialect = Self {
+            recognise: Recognition::of(profile, slots),
+            skips: profile.skips.iter().map(|skip| (skip.reason.clone(), slots.test(&skip.when, &[]))).collect(),
+            fields: vec![Candidates::new(); fields],
+            readings: Vec::new(),
+            zone: mapping.zone.clone(),
+            zone_known: false,
+            role: mapping.role.clone().or(profile.role.map(|role| crate::request::Word::word(role).to_owned())),
+            carries: Cargo::new(&profile.carries, slots),
+            profile: Some(profile.clone()),
+        };
+        if let (Some(zone), false) = (&profile.zone, mapping.zone_is_own) {
+            dialect.zone = zone.clone();
+            dialect.zone_known = true;
+        }
+        for (column, rules) in profile.columns.iter().filter(|(column, _)| wanted.contains(column)) {
+            for rule in rules {
+                dialect.add(column.index(), rule, slots);
+            }
+        }
+        if let Some(errors) = dialect.fields.len().checked_sub(1) {
+            for path in &profile.errors {
+                dialect.add(errors, &Rule::plain(path.clone()), slots);
+            }
+        }
+        dialect
+    }
+
+    fn add(&mut self, field: usize, rule: &Rule, slots: &mut Slots) {
+        if let Some(plain) = plain(rule, slots) {
+            return self.fields[field].extend(plain);
+        }
+        let number = self.readings.len() as u16;
+        let reading = Reading::new(rule, slots);
+        // one candidate for each slot that can make it yield something; the reading itself looks at all of them
+        let candidate = |slot| Slot { slot, unit: None, reading: number };
+        match reading.needs() {
+            Some(needs) => self.fields[field].extend(needs.into_iter().map(candidate)),
+            None => self.fields[field].push(candidate(Slot::ANYWHERE)),
+        }
+        self.readings.push(reading);
+    }
+
+    /// The candidates of paths that are just there, for the field of a column.
+    pub fn plain_candidates(aliases: Vec<Alias>, default: Option<crate::record::unit::Unit>, slots: &mut Slots) -> Candidates {
+        let slot = |alias: Alias| Slot { slot: slots.of(alias.path), unit: alias.unit.or(default), reading: PLAIN };
+        aliases.into_iter().map(slot).collect()
+    }
+
+    /// Whether a record becomes others before its columns are read.
+    pub fn rewrites(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.rewrites())
+    }
+
+    /// What a record of this dialect is, where it is `whole`: as its columns are read, nothing to be taken apart.
+    pub fn fate<R: RawRecord>(&self, record: &R, whole: bool) -> Fate {
+        if self.rewrites() && !whole {
+            return Fate::Opened;
+        }
+        match self.skips.iter().position(|(_, test)| test.holds(record)) {
+            Some(reason) => Fate::Skipped(reason),
+            None => self.cargo(),
+        }
+    }
+
+    /// The same where the slots of the record alone decide.
+    pub fn fate_by_presence(&self, has: impl Fn(u32) -> bool, whole: bool) -> Option<Fate> {
+        if self.rewrites() && !whole {
+            return Some(Fate::Opened);
+        }
+        for (reason, (_, test)) in self.skips.iter().enumerate() {
+            match test.by_presence(&has) {
+                Some(false) => {}
+                Some(true) => return Some(Fate::Skipped(reason)),
+                None => return None,
+            }
+        }
+        Some(self.cargo())
+    }
+
+    fn cargo(&self) -> Fate {
+        match self.carries {
+            Cargo::Request => Fate::Row,
+            Cargo::Event => Fate::Event,
+            Cargo::Payload { .. } => Fate::Opened,
+        }
+    }
+}
+
+impl Cargo {
+    fn new(carries: &Carries, slots: &mut Slots) -> Self {
+        match carries {
+            Carries::Request => Cargo::Request,
+            Carries::Event => Cargo::Event,
+            Carries::Payload(envelope) => Cargo::Payload {
+                payload: envelope.payload.iter().map(|path| slots.lookup(path)).collect(),
+                by: envelope.by.iter().map(|path| slots.lookup(path)).collect(),
+                partial: envelope.partial.as_ref().map(|(path, marks)| (slots.lookup(path), marks.clone())),
+            },
+        }
+    }
+}
+
+/// The candidates of a rule that takes values just as they stand.
+fn plain(rule: &Rule, slots: &mut Slots) -> Option<Candidates> {
+    let Origin::Paths(paths) = &rule.origin else { return None };
+    let unit = match rule.unit {
+        UnitOf::Unstated => None,
+        UnitOf::Fixed(unit) => Some(unit),
+        UnitOf::Text | UnitOf::At(_) => return None,
+    };
+    let plain = Rule { unit: rule.unit.clone(), ..Rule::of(rule.origin.clone()) };
+    if *rule != plain || paths.iter().any(|path| !path.inner.is_empty()) {
+        return None;
+    }
+    let keys = paths.iter().flat_map(|path| path.spellings().collect::<Vec<_>>());
+    Some(keys.map(|keys| Slot { slot: slots.of(keys), unit, reading: PLAIN }).collect())
+}

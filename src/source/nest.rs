@@ -1,0 +1,343 @@
+//! What stands inside records: the lines that envelopes carry, and the parts of records that are taken apart.
+//!
+//! They are collected as lines of their own, with where they come from beside them, and then decoded like any other
+//! text, by a decoder that learns their shapes. What is inside those is collected one level further down.
+
+mod join;
+
+use std::ops::Range;
+
+use crate::record::{Column, Kind};
+use crate::source::carried::{Carried, Labels};
+use crate::source::dialect::{Cargo, Dialect};
+use crate::source::json::{LineDecoder, write_line};
+use crate::source::plan::ReadPlan;
+use crate::source::reader::{Layouts, RawRecord, Whence};
+use crate::source::reading::Found;
+use crate::source::restructure::{Opener, Parts};
+use crate::source::row;
+use crate::source::schema::Meaning;
+use crate::source::sink::{Desk, Level, RecordSink};
+use crate::source::value::{RawValue, unescape};
+use crate::source::window::MAX_RECORD;
+use join::{Ending, Joins, Piece};
+
+/// Envelopes are opened this deep.
+const DEEPEST: usize = 3;
+
+/// Bytes of lines that are decoded at once: enough to pay for starting, and still in the processor's own caches.
+const FULL: usize = 48 << 10;
+
+/// Lines found inside records, until they are decoded.
+#[derive(Default)]
+pub struct Nest {
+    /// How many envelopes stand around its lines.
+    depth: usize,
+    lines: Lines,
+    /// The dialect that all lines are known to be of, as parts of records that were taken apart.
+    part_of: Option<usize>,
+    /// Lines that have come in part.
+    joins: Joins,
+    /// Whether a line came with its newline: then one without it goes on.
+    sees_newlines: bool,
+    decoder: Option<LineDecoder>,
+    layouts: Vec<(Option<usize>, Layouts)>,
+    openers: Vec<(usize, Opener)>,
+    inner: Option<Box<Nest>>,
+}
+
+/// Lines with their origins.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    origins: Vec<Origin>,
+    labels: Labels,
+}
+
+/// Where a line comes from.
+struct Origin {
+    /// Its first byte among the lines.
+    start: usize,
+    /// Byte of the file where the record that held it starts.
+    offset: u64,
+    labels: Range<usize>,
+}
+
+impl Lines {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.origins.clear();
+        self.labels.clear();
+    }
+
+    /// Adds a line, which `write` writes without a newline at its end.
+    fn push(&mut self, offset: u64, labels: Range<usize>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        self.text.push(b'\n');
+        self.origins.push(Origin { start, offset, labels });
+    }
+}
+
+/// The level of lines that were found inside records.
+struct Inside<'a> {
+    lines: &'a Lines,
+    part_of: Option<usize>,
+    /// The origin of the last line.
+    at: usize,
+}
+
+impl<'a> Level<'a> for Inside<'a> {
+    fn whence(&mut self, offset: usize) -> Whence<'a> {
+        let origins = &self.lines.origins;
+        while origins.get(self.at + 1).is_some_and(|next| next.start <= offset) {
+            self.at += 1;
+        }
+        let (place, labels) = origins.get(self.at).map_or((0, 0..0), |origin| (origin.offset, origin.labels.clone()));
+        Whence { offset: place, carried: self.lines.labels.range(labels), part_of: self.part_of, in_turn: true }
+    }
+}
+
+impl Nest {
+    /// Whether nothing waits to be decoded.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.lines.text.is_empty()
+    }
+
+    /// Whether a line has come in part only.
+    pub fn awaits_more(&self) -> bool {
+        !self.joins.is_empty() || self.inner.as_ref().is_some_and(|inner| inner.awaits_more())
+    }
+
+    /// Takes what is inside a record of `dialect`, whose text is `text`.
+    #[inline(never)]
+    pub fn open<R: RawRecord>(
+        &mut self,
+        dialect: usize,
+        record: &R,
+        text: &[u8],
+        from: Whence<'_>,
+        desk: &mut Desk<'_>,
+    ) {
+        let plan = desk.reader.plan().clone();
+        let described = &plan.dialects[dialect];
+        if from.part_of.is_none() && described.rewrites() {
+            return self.take_apart(dialect, described, text, from, desk);
+        }
+        let Cargo::Payload { payload, by, partial } = &described.carries else { return };
+        if self.depth >= DEEPEST {
+            return desk.reader.counts.skip("envelopes too deep");
+        }
+        self.prepare(None, desk);
+        let found = payload.iter().map(|lookup| lookup.find(record)).find(|value| !is_nothing(*value));
+        let first = self.lines.labels.len();
+        add_labels(&plan, described, record, &mut self.lines.labels);
+        self.lines.labels.extend(from.carried);
+        let labels = first..self.lines.labels.len();
+        let bytes;
+        let (text, escaped) = match found {
+            None => return desk.reader.counts.skip("empty envelope"),
+            Some(RawValue::Nested(json)) if json.first() == Some(&b'{') => {
+                self.lines.push(from.offset, labels, |text| write_line(json, text));
+                return self.flush_if_full(desk);
+            }
+            Some(RawValue::Nested(json)) => match bytes_of(json) {
+                Some(list) => {
+                    bytes = list;
+                    (&bytes[..], false)
+                }
+                None => return desk.reader.counts.skip("unreadable envelope"),
+            },
+            Some(RawValue::Text { bytes, escaped }) => (bytes, escaped),
+            Some(RawValue::Number(text)) => (text, false),
+            Some(_) => return desk.reader.counts.skip("empty envelope"),
+        };
+        // The usual line is written where it is decoded, and is whole.
+        let start = self.lines.text.len();
+        if escaped { unescape(text, &mut self.lines.text) } else { self.lines.text.extend_from_slice(text) }
+        let mark = partial.as_ref().map(|(lookup, marks)| {
+            let says = |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
+            if says(lookup.find(record)) { Ending::Partial } else { Ending::Whole }
+        });
+        let line = &self.lines.text[start..];
+        let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
+        self.sees_newlines |= line.last() == Some(&b'\n');
+        let ending = mark.unwrap_or_else(|| Ending::of(line, until_newline, self.sees_newlines));
+        if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
+            one_line(&mut self.lines.text, start);
+            self.lines.text.push(b'\n');
+            self.lines.origins.push(Origin { start, offset: from.offset, labels });
+            return self.flush_if_full(desk);
+        }
+        let line = self.lines.text.split_off(start);
+        let by = by.iter().flat_map(|lookup| text_of(lookup.find(record)).to_vec().into_iter().chain([0])).collect();
+        let piece = Piece { by, text: line, ending, offset: from.offset, carried: self.lines.labels.range(labels) };
+        for whole in self.joins.take(piece) {
+            self.push_joined(whole);
+        }
+        self.flush_if_full(desk);
+    }
+
+    fn push_joined(&mut self, joined: join::Joined) {
+        let first = self.lines.labels.len();
+        self.lines.labels.extend(joined.labels.range(0..joined.labels.len()));
+        let labels = first..self.lines.labels.len();
+        self.lines.push(joined.offset, labels, |text| {
+            let start = text.len();
+            text.extend_from_slice(&joined.text);
+            one_line(text, start);
+        });
+    }
+
+    /// Takes a record apart; its parts are read as records of the same dialect.
+    fn take_apart(&mut self, dialect: usize, described: &Dialect, text: &[u8], from: Whence<'_>, desk: &mut Desk<'_>) {
+        let Some(profile) = &described.profile else { return };
+        self.prepare(Some(dialect), desk);
+        let opener = match self.openers.iter().position(|(known, _)| *known == dialect) {
+            Some(position) => &mut self.openers[position].1,
+            None => {
+                self.openers.push((dialect, Opener::new(profile)));
+                let last = self.openers.len() - 1;
+                &mut self.openers[last].1
+            }
+        };
+        match opener.open(text, from.offset) {
+            Ok(parts) => self.add_parts(parts, from.offset, from.carried, desk),
+            Err(why) => desk.rejected(from.offset, text, why),
+        }
+        self.flush_if_full(desk);
+    }
+
+    fn add_parts(&mut self, parts: Parts, offset: u64, carried: Carried<'_>, desk: &mut Desk<'_>) {
+        let first = self.lines.labels.len();
+        self.lines.labels.extend(carried);
+        let labels = first..self.lines.labels.len();
+        for part in &parts.records {
+            let offset = part.offset.unwrap_or(offset);
+            self.lines.push(offset, labels.clone(), |text| write_line(&part.json, text));
+        }
+        for reason in parts.skipped {
+            desk.reader.counts.skip(reason);
+        }
+    }
+
+    /// Makes sure that what waits is of one kind.
+    fn prepare(&mut self, part_of: Option<usize>, desk: &mut Desk<'_>) {
+        if self.part_of != part_of {
+            self.flush(desk);
+            self.part_of = part_of;
+        }
+    }
+
+    fn flush_if_full(&mut self, desk: &mut Desk<'_>) {
+        if self.lines.text.len() >= FULL {
+            self.flush(desk);
+        }
+    }
+
+    /// Decodes what waits.
+    pub fn flush(&mut self, desk: &mut Desk<'_>) {
+        if !self.is_idle() {
+            let lines = std::mem::take(&mut self.lines);
+            let envelope = usize::from(self.part_of.is_none());
+            let depth = self.depth + envelope;
+            let mut inner = self.inner.take().unwrap_or_else(|| Box::new(Nest { depth, ..Nest::default() }));
+            inner.depth = depth;
+            let wanted = || LineDecoder::new(desk.reader.plan().wanted.clone());
+            let mut decoder = self.decoder.take().unwrap_or_else(wanted);
+            let layouts = match self.layouts.iter().position(|(known, _)| *known == self.part_of) {
+                Some(position) => &mut self.layouts[position].1,
+                None => {
+                    self.layouts.push((self.part_of, Layouts::default()));
+                    let last = self.layouts.len() - 1;
+                    &mut self.layouts[last].1
+                }
+            };
+            let level = Inside { lines: &lines, part_of: self.part_of, at: 0 };
+            let mut sink = RecordSink { desk: desk.reborrow(), level, layouts, nest: &mut inner };
+            decoder.decode(&lines.text, &mut sink);
+            inner.flush(desk);
+            self.decoder = Some(decoder);
+            self.inner = Some(inner);
+            self.lines = lines;
+            self.lines.clear();
+        }
+    }
+
+    /// Decodes what waits, and what will not become whole any more.
+    pub fn finish(&mut self, desk: &mut Desk<'_>) {
+        self.flush(desk);
+        for (dialect, opener) in std::mem::take(&mut self.openers) {
+            let parts = opener.finish();
+            self.prepare(Some(dialect), desk);
+            self.add_parts(parts, 0, Carried::NOTHING, desk);
+            self.flush(desk);
+        }
+        self.prepare(None, desk);
+        let unfinished: Vec<join::Joined> = self.joins.finish().collect();
+        unfinished.into_iter().for_each(|joined| self.push_joined(joined));
+        self.flush(desk);
+        if let Some(mut inner) = self.inner.take() {
+            inner.finish(desk);
+        }
+    }
+}
+
+/// What an envelope says for the columns that are asked for: texts and the time, never what durations are made of.
+fn add_labels<R: RawRecord>(plan: &ReadPlan, dialect: &Dialect, record: &R, labels: &mut Labels) {
+    for output in &plan.outputs {
+        let Meaning::Canonical(column) = output else { continue };
+        let candidates = &dialect.fields[column.index()];
+        let is_label = *column == Column::Timestamp || matches!(column.kind(), Kind::Text | Kind::Id);
+        if is_label && !candidates.is_empty() {
+            if let Found::Raw(value, unit) = row::find(record, dialect, candidates) {
+                labels.push(*column, value, unit);
+            }
+        }
+    }
+}
+
+fn is_nothing(value: RawValue<'_>) -> bool {
+    matches!(value, RawValue::Missing | RawValue::Null | RawValue::Text { bytes: b"", .. })
+}
+
+fn text_of(value: RawValue<'_>) -> &[u8] {
+    match value {
+        RawValue::Text { bytes, .. } | RawValue::Number(bytes) | RawValue::Nested(bytes) => bytes,
+        _ => b"",
+    }
+}
+
+/// A tag may have more parts behind a colon.
+fn is_mark(tag: &[u8], mark: &str) -> bool {
+    tag.split(|&byte| byte == b':').next() == Some(mark.as_bytes())
+}
+
+/// Text that is logged as a list of the numbers of its bytes.
+fn bytes_of(json: &[u8]) -> Option<Vec<u8>> {
+    serde_json::from_slice::<Vec<u8>>(json).ok()
+}
+
+/// Puts what stands from `start` on one line: newlines inside a JSON text are blanks, and other text is one record
+/// however many lines it has. Lines that are each an object stay apart.
+fn one_line(text: &mut Vec<u8>, start: usize) {
+    while text.len() > start && matches!(text.last(), Some(b'\n' | b'\r')) {
+        text.pop();
+    }
+    if memchr::memchr2(b'\n', b'\r', &text[start..]).is_none() {
+        return;
+    }
+    let is_object = |line: &[u8]| line.trim_ascii().starts_with(b"{") && line.trim_ascii().ends_with(b"}");
+    if text[start..].split(|&byte| byte == b'\n').all(is_object) {
+        return;
+    }
+    for byte in &mut text[start..] {
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}
+
+/// The longest text that pieces are joined to.
+const LONGEST: usize = MAX_RECORD;

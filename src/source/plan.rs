@@ -1,0 +1,182 @@
+//! What a query reads from one source: settled once, shared by all its readers.
+
+use std::sync::{Arc, OnceLock};
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use regex::RegexSet;
+
+use crate::record::alias::{Alias, ERROR_KEYS, MESSAGE_KEYS, tells_a_request};
+use crate::record::derive;
+use crate::record::outcome::Clue;
+use crate::record::{Column, Kind};
+use crate::source::dialect::{Cargo, Dialect, Recognition};
+use crate::source::json::Wanted;
+use crate::source::layout::{Candidates, PLAIN, Slot};
+use crate::source::mapping::{Mapping, extra_candidates};
+use crate::source::schema::{LogSchema, Meaning};
+use crate::source::slots::{Lookup, Slots, Test};
+
+/// What a query reads from one source.
+#[derive(Debug)]
+pub struct ReadPlan {
+    pub wanted: Arc<Wanted>,
+    /// The wanted paths as flat logs would name them, by slot.
+    names: Vec<String>,
+    /// In the order in which a record is compared with them; the last holds for every record.
+    pub dialects: Vec<Dialect>,
+    /// The dialects that lines of plain text are compared with.
+    pub patterns: Vec<usize>,
+    pattern_set: OnceLock<Option<RegexSet>>,
+    pub outputs: Vec<Meaning>,
+    pub kinds: Vec<Kind>,
+    schema: SchemaRef,
+}
+
+/// The field of the first extra column.
+pub(super) const EXTRAS: usize = Column::ALL.len();
+
+/// The field that a clue to failure stands in, of so many fields: the last is that of the error keys.
+pub(super) fn field_of_clue(clue: Clue, fields: usize) -> usize {
+    match clue {
+        Clue::Failed => Column::Failed.index(),
+        Clue::Status => Column::Status.index(),
+        Clue::ErrorCode => Column::ErrorCode.index(),
+        Clue::HttpStatus => Column::HttpStatus.index(),
+        Clue::Error => fields - 1,
+        Clue::FinishReason => Column::FinishReason.index(),
+    }
+}
+
+impl ReadPlan {
+    /// `projection` are the columns of the table to read, in order.
+    pub fn new(schema: &LogSchema, projection: &[usize], mapping: &Mapping) -> Result<Self, ArrowError> {
+        let outputs: Vec<Meaning> = projection.iter().map(|&index| schema.meaning(index)).collect();
+        let canonical = outputs.iter().filter_map(|output| match output {
+            Meaning::Canonical(column) => Some(*column),
+            _ => None,
+        });
+        let wanted = derive::with_inputs(canonical);
+        let fields = EXTRAS + schema.extras.len() + 1;
+        let mut slots = Slots::default();
+        let profiles = mapping.profiles.iter();
+        let mut dialects: Vec<Dialect> = profiles
+            .map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, &mut slots))
+            .collect();
+        if mapping.is_forced {
+            for dialect in dialects.iter_mut().filter(|dialect| !matches!(dialect.carries, Cargo::Payload { .. })) {
+                dialect.recognise = Recognition::any();
+            }
+        }
+        dialects.extend(undescribed(mapping, &wanted, fields, &mut slots));
+        for dialect in &mut dialects {
+            for column in wanted.iter().filter(|column| mapping.is_mapped(**column)) {
+                dialect.fields[column.index()] = candidates(mapping, *column, &mut slots);
+            }
+            for output in &outputs {
+                if let Meaning::Extra(index) = output {
+                    let paths = extra_candidates(&schema.extras[*index]);
+                    dialect.fields[EXTRAS + index] = Dialect::plain_candidates(paths, None, &mut slots);
+                }
+            }
+        }
+        let names_a_part = |dialect: &Dialect| dialect.profile.as_ref().is_some_and(|profile| profile.pattern.is_some());
+        let patterns = (0..dialects.len()).filter(|&number| names_a_part(&dialects[number])).collect();
+        for part in dialects.iter().filter_map(|dialect| dialect.profile.as_ref()?.pattern.as_ref()) {
+            for name in part.capture_names().flatten() {
+                slots.of(vec![name.to_owned()]);
+            }
+        }
+        let paths = slots.into_paths();
+        Ok(Self {
+            names: paths.iter().map(|path| path.join(".")).collect(),
+            wanted: Arc::new(Wanted::new(paths)),
+            dialects,
+            patterns,
+            pattern_set: OnceLock::new(),
+            kinds: outputs.iter().map(|output| kind_of(schema, *output)).collect(),
+            outputs,
+            schema: Arc::new(schema.arrow.project(projection)?),
+        })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The slots of a CSV header's columns; a path is found under its dotted name.
+    pub fn slots_of_header<'a>(&self, header: impl Iterator<Item = &'a str>) -> Vec<Option<u32>> {
+        header.map(|column| self.slot_named(column)).collect()
+    }
+
+    /// The slot of the path that a flat record writes so.
+    pub fn slot_named(&self, name: &str) -> Option<u32> {
+        self.names.iter().position(|known| known == name).map(|slot| slot as u32)
+    }
+
+    /// The name under which a flat record has the value of a slot.
+    pub fn name_of(&self, slot: u32) -> &str {
+        self.names.get(slot as usize).map_or("", String::as_str)
+    }
+
+    /// The first dialect whose pattern a line of text has.
+    pub fn dialect_of_text(&self, line: &str) -> Option<usize> {
+        let set = self.pattern_set.get_or_init(|| {
+            let pattern = |&number: &usize| self.dialects[number].profile.as_ref()?.pattern.as_ref();
+            RegexSet::new(self.patterns.iter().filter_map(pattern).map(|pattern| pattern.as_str())).ok()
+        });
+        let first = set.as_ref()?.matches(line).iter().next()?;
+        self.patterns.get(first).copied()
+    }
+}
+
+/// How records that no profile describes are read: as events where they only say something about a request, else by
+/// the well-known names.
+fn undescribed(mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut Slots) -> [Dialect; 2] {
+    let keys = |keys: &[&str], slots: &mut Slots| Lookup {
+        slots: keys.iter().map(|key| slots.of(vec![(*key).to_owned()])).collect(),
+        inner: [].into(),
+        in_text: false,
+    };
+    let slots_of = |columns: &mut dyn Iterator<Item = Column>, slots: &mut Slots| -> Vec<u32> {
+        columns.flat_map(|column| candidates(mapping, column, slots)).map(|candidate| candidate.slot).collect()
+    };
+    let telling = || Column::ALL.iter().copied().filter(|&column| tells_a_request(column) || mapping.is_mapped(column));
+    let ids = slots_of(&mut [Column::RequestId].into_iter(), slots);
+    let evidence = slots_of(&mut telling(), slots);
+    let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
+    let id = Lookup { slots: ids.into_iter().collect(), inner: [].into(), in_text: false };
+    let event = Test::without(without_id).with(vec![id, keys(&MESSAGE_KEYS, slots)]);
+    let dialect = |recognise, carries| Dialect {
+        profile: None,
+        recognise: Recognition(vec![recognise]),
+        skips: Vec::new(),
+        fields: vec![Candidates::new(); fields],
+        readings: Vec::new(),
+        zone: mapping.zone.clone(),
+        zone_known: false,
+        role: mapping.role.clone(),
+        carries,
+    };
+    let mut request = dialect(Test::without([]), Cargo::Request);
+    for &column in wanted {
+        request.fields[column.index()] = candidates(mapping, column, slots);
+    }
+    let error = |key: &&str| Slot { slot: slots.of(vec![(**key).to_owned()]), unit: None, reading: PLAIN };
+    request.fields[fields - 1] = ERROR_KEYS.iter().map(error).collect();
+    request.skips.push(("no request field".to_owned(), Test::without(evidence)));
+    [dialect(event, Cargo::Event), request]
+}
+
+fn candidates(mapping: &Mapping, column: Column, slots: &mut Slots) -> Candidates {
+    let (aliases, _): (Vec<Alias>, bool) = mapping.candidates(column);
+    Dialect::plain_candidates(aliases, Mapping::default_unit(column.kind()), slots)
+}
+
+fn kind_of(schema: &LogSchema, meaning: Meaning) -> Kind {
+    match meaning {
+        Meaning::Canonical(column) => column.kind(),
+        Meaning::Extra(index) => schema.extras[index].kind,
+        Meaning::Partition(_) => Kind::Text,
+    }
+}

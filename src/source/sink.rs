@@ -1,0 +1,227 @@
+//! Where the records of a scan go: to the reader, to the rejects, or opened where others are inside.
+
+use std::borrow::Cow;
+
+use crate::record::excerpt::Excerpt;
+use crate::source::carried::Carried;
+use crate::source::json::{ObjectWriter, Record, Sink, write_text};
+use crate::source::plan::ReadPlan;
+use crate::source::nest::Nest;
+use crate::source::reader::{Layouts, Pushed, RawRecord, RecordReader, Whence};
+use crate::source::rejects::Rejects;
+use crate::source::value::{RawValue, Reject};
+use crate::source::{LogFile, Place};
+
+/// The reader of a piece of a log and what stands beside it.
+pub struct Desk<'a> {
+    pub reader: &'a mut RecordReader,
+    pub rejects: &'a Rejects,
+    pub file: &'a LogFile,
+    /// Who wants to see the text of every record.
+    pub watcher: Option<&'a mut dyn Watcher>,
+}
+
+/// Looks at the texts of records as they are read.
+pub trait Watcher {
+    /// A JSON object that was read as a record of a dialect, a row or skipped, from a byte of the file.
+    fn record(&mut self, text: &[u8], dialect: usize, is_row: bool, offset: u64);
+}
+
+impl Desk<'_> {
+    pub fn reborrow(&mut self) -> Desk<'_> {
+        // written out, since a trait object in an option is not shortened by itself
+        let watcher = match &mut self.watcher {
+            Some(watcher) => Some(&mut **watcher as &mut dyn Watcher),
+            None => None,
+        };
+        Desk { reader: self.reader, rejects: self.rejects, file: self.file, watcher }
+    }
+
+    /// Tells the watcher of a record that was pushed.
+    #[inline(always)]
+    fn tell<'t>(&mut self, pushed: Pushed, text: impl Fn() -> Cow<'t, [u8]>, offset: u64) {
+        let Some(watcher) = &mut self.watcher else { return };
+        match pushed {
+            Pushed::Row { dialect } => watcher.record(&text(), dialect, true, offset),
+            Pushed::Skipped { dialect } => watcher.record(&text(), dialect, false, offset),
+            Pushed::Opened { .. } | Pushed::Held => {}
+        }
+    }
+
+    pub fn rejected(&mut self, offset: u64, text: &[u8], why: Reject) {
+        self.reader.counts.reject(why);
+        self.rejects.add(Place { file: self.file.index, offset }, why, text);
+    }
+}
+
+/// Where in a file, and in which envelopes, the text that is decoded stands.
+pub trait Level<'a> {
+    /// That of the record `offset` bytes into the text.
+    fn whence(&mut self, offset: usize) -> Whence<'a>;
+}
+
+/// A block of the file itself.
+pub struct TopLevel {
+    /// Where it starts in the file.
+    pub base: u64,
+}
+
+impl<'a> Level<'a> for TopLevel {
+    #[inline(always)]
+    fn whence(&mut self, offset: usize) -> Whence<'a> {
+        Whence { offset: self.base + offset as u64, carried: Carried::NOTHING, part_of: None, in_turn: true }
+    }
+}
+
+/// Takes the records of one text.
+pub struct RecordSink<'a, L> {
+    pub desk: Desk<'a>,
+    pub level: L,
+    pub layouts: &'a mut Layouts,
+    /// Where what is found inside records waits.
+    pub nest: &'a mut Nest,
+}
+
+impl<'a, L: Level<'a>> RecordSink<'a, L> {
+    /// Takes a record that stands `offset` bytes into the text; `text` is asked for where others are inside.
+    #[inline(always)]
+    pub fn take<'t, R: RawRecord>(&mut self, record: &R, offset: usize, text: impl Fn() -> Cow<'t, [u8]>) {
+        let from = Whence { in_turn: self.nest.is_idle(), ..self.level.whence(offset) };
+        match self.desk.reader.push(record, from, self.layouts) {
+            Pushed::Opened { dialect } => self.nest.open(dialect, record, &text(), from, &mut self.desk),
+            Pushed::Held => {
+                let pushed = self.take_in_turn(record, from);
+                self.desk.tell(pushed, text, from.offset);
+            }
+            pushed => self.desk.tell(pushed, text, from.offset),
+        }
+    }
+
+    /// Takes a record that must wait for those before it.
+    #[inline(never)]
+    fn take_in_turn<R: RawRecord>(&mut self, record: &R, from: Whence<'_>) -> Pushed {
+        self.nest.flush(&mut self.desk);
+        self.desk.reader.push(record, Whence { in_turn: true, ..from }, self.layouts)
+    }
+
+    /// A line that is no JSON object: text that a pattern may know, else what is left of a broken record.
+    #[inline(never)]
+    fn line_of_text(&mut self, offset: usize, line: &[u8], why: Reject) {
+        let from = self.level.whence(offset);
+        if why != Reject::NotAnObject {
+            return self.desk.rejected(from.offset, line, why);
+        }
+        let Ok(text) = std::str::from_utf8(line) else {
+            return self.desk.rejected(from.offset, line, Reject::BadUtf8);
+        };
+        let plan = self.desk.reader.plan().clone();
+        let pattern = plan.dialect_of_text(text);
+        let found = pattern.and_then(|number| {
+            let pattern = plan.dialects[number].profile.as_ref()?.pattern.as_ref()?;
+            Some((number, pattern, pattern.captures(text)?))
+        });
+        let Some((number, pattern, captures)) = found else {
+            return if is_json(line) {
+                self.desk.rejected(from.offset, line, why);
+            } else {
+                self.desk.reader.counts.skip("text");
+            };
+        };
+        let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_str()));
+        let record = TextRecord { parts: pattern.capture_names().flatten().filter_map(part).collect() };
+        self.nest.flush(&mut self.desk);
+        let from = Whence { part_of: Some(number), in_turn: true, ..from };
+        match self.desk.reader.push(&record, from, &mut Layouts::default()) {
+            Pushed::Opened { dialect } => self.nest.open(dialect, &record, line, from, &mut self.desk),
+            pushed => self.desk.tell(pushed, || Cow::Owned(record.json(&plan)), from.offset),
+        }
+    }
+}
+
+impl<'a, L: Level<'a>> Sink for RecordSink<'a, L> {
+    #[inline(always)]
+    fn record(&mut self, record: &Record<'_>) {
+        self.take(record, record.offset(), || Cow::Borrowed(record.line()));
+    }
+
+    fn reject(&mut self, offset: usize, line: &[u8], why: Reject) {
+        self.line_of_text(offset, line, why);
+    }
+}
+
+/// Whether a line is JSON of another kind, or what is left of some: text that people wrote has no quoted key.
+fn is_json(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    memchr::memmem::find(line, b"\":").is_some()
+        || matches!(line.first(), Some(b'{' | b'"'))
+        || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+}
+
+/// A line of text seen by slots: the named parts of its pattern.
+struct TextRecord<'t> {
+    parts: Vec<(u32, &'t str)>,
+}
+
+impl TextRecord<'_> {
+    fn json(&self, plan: &ReadPlan) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut object = ObjectWriter::new(&mut text);
+        for (slot, part) in &self.parts {
+            write_text(part, object.key(plan.name_of(*slot)));
+        }
+        object.end();
+        text
+    }
+}
+
+impl RawRecord for TextRecord<'_> {
+    fn raw(&self, slot: usize) -> RawValue<'_> {
+        match self.parts.iter().find(|(part, _)| *part as usize == slot) {
+            Some((_, text)) => RawValue::Text { bytes: text.as_bytes(), escaped: false },
+            None => RawValue::Missing,
+        }
+    }
+
+    fn excerpt(&self, _: usize) -> Option<Excerpt<'_>> {
+        None
+    }
+
+    fn layout(&self) -> Option<usize> {
+        None
+    }
+
+    fn present(&self) -> &[u32] {
+        &[]
+    }
+
+    fn duplicate_keys(&self) -> u32 {
+        0
+    }
+}
+
+impl RawRecord for Record<'_> {
+    #[inline(always)]
+    fn raw(&self, slot: usize) -> RawValue<'_> {
+        self.get(slot)
+    }
+
+    #[inline(always)]
+    fn excerpt(&self, slot: usize) -> Option<Excerpt<'_>> {
+        Record::excerpt(self, slot)
+    }
+
+    #[inline(always)]
+    fn layout(&self) -> Option<usize> {
+        Record::layout(self)
+    }
+
+    #[inline(always)]
+    fn present(&self) -> &[u32] {
+        Record::present(self)
+    }
+
+    #[inline(always)]
+    fn duplicate_keys(&self) -> u32 {
+        Record::duplicate_keys(self)
+    }
+}

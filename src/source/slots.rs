@@ -1,0 +1,203 @@
+//! The key paths that a plan reads, each with a number, and how a profile's paths become lookups by number.
+
+use smallvec::SmallVec;
+
+use crate::profile::{Condition, Step, ValuePath};
+use crate::source::json::walk;
+use crate::source::reader::RawRecord;
+use crate::source::value::{RawValue, unescape};
+
+/// Key paths, numbered as they come. Equal paths share a slot.
+#[derive(Debug, Default)]
+pub struct Slots {
+    paths: Vec<Vec<String>>,
+}
+
+impl Slots {
+    pub fn of(&mut self, path: Vec<String>) -> u32 {
+        let known = self.paths.iter().position(|known| *known == path);
+        known.unwrap_or_else(|| {
+            self.paths.push(path);
+            self.paths.len() - 1
+        }) as u32
+    }
+
+    pub fn lookup(&mut self, path: &ValuePath) -> Lookup {
+        let slots = path.spellings().map(|keys| self.of(keys)).collect();
+        Lookup { slots, inner: path.inner.clone().into(), in_text: false }
+    }
+
+    /// The lookup of a path that may lead through one of the texts at `json`, in a record where they are not opened yet.
+    fn lookup_through(&mut self, path: &ValuePath, json: &[ValuePath]) -> Lookup {
+        let through = json.iter().find(|text| path.keys.len() > text.keys.len() && path.keys.starts_with(&text.keys));
+        let Some(text) = through else { return self.lookup(path) };
+        let steps = path.keys[text.keys.len()..].iter().cloned().map(Step::Key);
+        let inner = steps.chain(path.inner.iter().cloned()).collect();
+        Lookup { inner, in_text: true, ..self.lookup(text) }
+    }
+
+    pub fn test(&mut self, condition: &Condition, json: &[ValuePath]) -> Test {
+        let mut lookups = |paths: &[ValuePath]| -> Vec<Lookup> {
+            paths.iter().map(|path| self.lookup_through(path, json)).collect()
+        };
+        let (keys, any, without) =
+            (lookups(&condition.keys), lookups(&condition.any), lookups(&condition.without));
+        let mut valued = |values: &[(ValuePath, Vec<String>)]| -> Vec<(Lookup, Box<[String]>)> {
+            values.iter().map(|(path, texts)| (self.lookup_through(path, json), texts.clone().into())).collect()
+        };
+        let (is, not, starts) = (valued(&condition.is), valued(&condition.not), valued(&condition.starts));
+        Test { keys, any, without, is, not, starts }
+    }
+
+    pub fn into_paths(self) -> Vec<Vec<String>> {
+        self.paths
+    }
+}
+
+/// A value's place in a record: the slots that may hold it, and the way inside.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    pub slots: SmallVec<[u32; 2]>,
+    pub inner: Box<[Step]>,
+    /// The way may lead through a text that holds JSON.
+    pub in_text: bool,
+}
+
+impl Lookup {
+    /// The first value that is there; null where there is only null.
+    pub fn find<'a, R: RawRecord>(&self, record: &'a R) -> RawValue<'a> {
+        let mut found = RawValue::Missing;
+        for &slot in &self.slots {
+            match inside(record.raw(slot as usize), &self.inner) {
+                RawValue::Missing => {}
+                RawValue::Null => found = RawValue::Null,
+                value => return value,
+            }
+        }
+        found
+    }
+
+    /// What `ask` says about the value.
+    fn ask<R: RawRecord>(&self, record: &R, ask: impl Fn(RawValue<'_>) -> bool) -> bool {
+        if self.in_text {
+            for &slot in &self.slots {
+                if let RawValue::Text { bytes, .. } = record.raw(slot as usize) {
+                    let mut json = Vec::with_capacity(bytes.len());
+                    unescape(bytes, &mut json);
+                    return ask(walk(&json, &self.inner));
+                }
+            }
+        }
+        ask(self.find(record))
+    }
+
+    /// Whether it is there in records with these slots; None where that takes a look inside.
+    fn is_present(&self, has: &impl Fn(u32) -> bool) -> Option<bool> {
+        match self.slots.iter().any(|&slot| has(slot)) {
+            true if !self.inner.is_empty() => None,
+            present => Some(present),
+        }
+    }
+}
+
+/// The value that steps lead to inside another.
+pub fn inside<'a>(value: RawValue<'a>, steps: &[Step]) -> RawValue<'a> {
+    match value {
+        _ if steps.is_empty() => value,
+        RawValue::Nested(json) => walk(json, steps),
+        _ => RawValue::Missing,
+    }
+}
+
+/// A condition on the values at slots.
+#[derive(Clone, Debug)]
+pub struct Test {
+    keys: Vec<Lookup>,
+    any: Vec<Lookup>,
+    without: Vec<Lookup>,
+    is: Vec<(Lookup, Box<[String]>)>,
+    not: Vec<(Lookup, Box<[String]>)>,
+    starts: Vec<(Lookup, Box<[String]>)>,
+}
+
+impl Test {
+    /// The test that none of these slots is filled.
+    pub fn without(slots: impl IntoIterator<Item = u32>) -> Self {
+        let lookup = |slot| Lookup { slots: [slot].into_iter().collect(), inner: [].into(), in_text: false };
+        let without = slots.into_iter().map(lookup).collect();
+        Self { keys: Vec::new(), any: Vec::new(), without, is: Vec::new(), not: Vec::new(), starts: Vec::new() }
+    }
+
+    /// The same test, and each of these is filled too.
+    pub fn with(self, keys: Vec<Lookup>) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Whether it holds for every record that has just the slots that `has` tells, or for none of them; None where that
+    /// depends on their values.
+    pub fn by_presence(&self, has: impl Fn(u32) -> bool) -> Option<bool> {
+        let mut certain = true;
+        let mut part = |holds: Option<bool>| {
+            certain &= holds.is_some();
+            holds == Some(false)
+        };
+        let mut fails = false;
+        for lookup in &self.keys {
+            fails |= part(lookup.is_present(&has));
+        }
+        for lookup in &self.without {
+            fails |= part(lookup.is_present(&has).map(|present| !present));
+        }
+        if !self.any.is_empty() {
+            let present: Vec<Option<bool>> = self.any.iter().map(|lookup| lookup.is_present(&has)).collect();
+            fails |= part(match () {
+                () if present.contains(&Some(true)) => Some(true),
+                () if present.contains(&None) => None,
+                () => Some(false),
+            });
+        }
+        for (lookup, _) in self.is.iter().chain(&self.starts) {
+            fails |= part(if lookup.is_present(&has) == Some(false) { Some(false) } else { None });
+        }
+        for (lookup, _) in &self.not {
+            fails |= part(if lookup.is_present(&has) == Some(false) { Some(true) } else { None });
+        }
+        match (fails, certain) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => None,
+        }
+    }
+
+    pub fn holds<R: RawRecord>(&self, record: &R) -> bool {
+        let present = |lookup: &Lookup| lookup.ask(record, |value| value != RawValue::Missing);
+        let says = |(lookup, texts): &(Lookup, Box<[String]>)| {
+            let is_one = |said: &[u8]| texts.iter().any(|text| text.as_bytes() == said);
+            lookup.ask(record, |value| is_one_of(value, is_one))
+        };
+        let begins = |(lookup, texts): &(Lookup, Box<[String]>)| {
+            let is_one = |said: &[u8]| texts.iter().any(|text| said.starts_with(text.as_bytes()));
+            lookup.ask(record, |value| is_one_of(value, is_one))
+        };
+        self.keys.iter().all(present)
+            && (self.any.is_empty() || self.any.iter().any(present))
+            && !self.without.iter().any(present)
+            && self.is.iter().all(says)
+            && !self.not.iter().any(says)
+            && self.starts.iter().all(begins)
+    }
+}
+
+fn is_one_of(value: RawValue<'_>, is: impl Fn(&[u8]) -> bool) -> bool {
+    match value {
+        RawValue::Missing | RawValue::Null | RawValue::Nested(_) => false,
+        RawValue::Bool(true) => is(b"true"),
+        RawValue::Bool(false) => is(b"false"),
+        RawValue::Number(text) | RawValue::Text { bytes: text, escaped: false } => is(text),
+        RawValue::Text { bytes, escaped: true } => {
+            let mut text = Vec::with_capacity(bytes.len());
+            unescape(bytes, &mut text);
+            is(&text)
+        }
+    }
+}
