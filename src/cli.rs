@@ -6,6 +6,7 @@ mod generate;
 mod inspect;
 mod latency;
 pub mod man;
+mod profiles;
 mod queries;
 mod run;
 mod sql;
@@ -20,6 +21,7 @@ pub use generate::GenerateArgs;
 pub use inspect::InspectArgs;
 pub use latency::LatencyArgs;
 pub use man::ManArgs;
+pub use profiles::{ProfilesAction, ProfilesArgs};
 pub use queries::QueriesArgs;
 pub use run::RunArgs;
 pub use sql::SqlArgs;
@@ -56,6 +58,7 @@ pub enum Command {
     Inspect(InspectArgs),
     Sql(SqlArgs),
     Queries(QueriesArgs),
+    Profiles(ProfilesArgs),
     Run(RunArgs),
     Generate(GenerateArgs),
     Completions(CompletionsArgs),

@@ -165,12 +165,7 @@ fn sources(
     Ok(sources)
 }
 
-fn source(
-    table: &mut Table,
-    folder: &Path,
-    canonical_columns: &[&str],
-    catalog: &Catalog,
-) -> Result<Source, Mistake> {
+fn source(table: &mut Table, folder: &Path, canonical_columns: &[&str], catalog: &Catalog) -> Result<Source, Mistake> {
     let name = table.text("name")?;
     let role = table.read("role", Role::from_word)?;
     let paths = table.list("paths", |text| Ok((PathBuf::from(text), glob(folder, text)?)))?;

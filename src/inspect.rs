@@ -17,6 +17,8 @@ mod key;
 mod keys;
 mod kind;
 mod listing;
+mod plausible;
+mod proposal;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ use crate::source::rejects::positions;
 use assignment::assign;
 use breach::Breach;
 use listing::Listing;
+pub use proposal::proposal;
 use survey::Survey;
 
 /// Keys of one log that are listed unless `--top` says otherwise.

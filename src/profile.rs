@@ -159,8 +159,8 @@ impl Profile {
         matches!(&self.carries, Carries::Payload(envelope) if envelope.until_newline)
     }
 
-    /// Whether a record becomes other records before its columns are read.
+    /// Whether every record becomes other records before its columns are read.
     pub fn rewrites(&self) -> bool {
-        self.restructure.is_some() || !self.records.is_empty() || !self.json.is_empty()
+        self.restructure.is_some() || !self.records.is_empty()
     }
 }

@@ -22,9 +22,11 @@ mod word;
 mod zone;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Parser;
 use jiff::Timestamp;
 
 pub use buckets::{Buckets, are_edges, parse_edges};
@@ -46,7 +48,8 @@ pub use word::Word;
 pub use zone::Zone;
 
 use crate::cli::{
-    Cli, Command, GenerateArgs, InputFlags, LatencyArgs, OutputFlags, QueriesArgs, ReportFlags, TimeFlags,
+    Cli, Command, GenerateArgs, InputFlags, LatencyArgs, OutputFlags, ProfilesAction, ProfilesArgs, QueriesArgs,
+    ReportFlags, TimeFlags,
 };
 use crate::config::Config;
 use crate::profile::{Catalog, Profile};
@@ -57,6 +60,13 @@ pub enum Task {
     /// Read logs and answer.
     Report(Box<Request>),
     Queries(QueryListing),
+    /// All profiles, or the text of one.
+    Profiles {
+        catalog: Catalog,
+        shown: Option<Arc<Profile>>,
+    },
+    /// A profile for the records of the logs of a request.
+    ProposeProfile(Box<Request>),
     Generate(Generation),
     Completions(Shell),
     /// The manual page of a command, or of the program.
@@ -164,6 +174,7 @@ impl Task {
                 report(Ask::Run { name, parameters }, typed.report)
             }
             Command::Queries(typed) => listing(typed, place, canonical_columns),
+            Command::Profiles(typed) => profiles(typed, place, canonical_columns),
             Command::Generate(typed) => generation(typed, place).map(Task::Generate),
             Command::Completions(typed) => Ok(Task::Completions(typed.shell)),
             Command::Man(typed) => Ok(Task::Man(typed.command)),
@@ -229,6 +240,25 @@ fn latency(typed: &LatencyArgs) -> Result<Ask, Mistake> {
         min_count: typed.min_count,
         include_failed: typed.include_failed,
     }))
+}
+
+fn profiles(typed: ProfilesArgs, place: &Place, canonical_columns: &[&str]) -> Result<Task, Mistake> {
+    if let Some(ProfilesAction::Init { log }) = typed.action {
+        let flags = InspectFlags::parse_from([OsString::from("inspect"), OsString::from("--"), log.into()]).report;
+        let request = Request::resolve(Ask::Inspect { expect: None }, flags, place, canonical_columns)?;
+        return Ok(Task::ProposeProfile(Box::new(request)));
+    }
+    let config = Config::find(typed.config.as_deref(), place, canonical_columns)?;
+    let catalog = Catalog::with(&config.profiles);
+    let shown = typed.name.map(|name| catalog.named(&name, &place.folder)).transpose()?;
+    Ok(Task::Profiles { catalog, shown })
+}
+
+/// The flags of a command that looks into logs, as if they had been typed.
+#[derive(Debug, clap::Parser)]
+struct InspectFlags {
+    #[command(flatten)]
+    report: ReportFlags,
 }
 
 fn listing(typed: QueriesArgs, place: &Place, canonical_columns: &[&str]) -> Result<Task, Mistake> {

@@ -18,9 +18,10 @@ use indicatif::HumanBytes;
 use crate::cli;
 use crate::engine::{self, OutOfMemory, Statement, session};
 use crate::generate;
-use crate::inspect::{BREACH, Inspection, inspect};
+use crate::inspect::{BREACH, Inspection, inspect, proposal};
 use crate::interrupt;
 use crate::output::{self, Destination, Outcome, Style, accounting_line};
+use crate::profile::{self, Profile};
 use crate::record::Column;
 use crate::report::Report;
 use crate::report::answer::{self, Question};
@@ -63,6 +64,12 @@ pub fn run(task: Task) -> anyhow::Result<Ending> {
         Task::Report(request) => answer(&request),
         Task::Queries(listing) => {
             print(|out| list_queries(&Catalog::load(&listing.folders)?, listing.name.as_deref(), out))
+        }
+        Task::Profiles { catalog, shown } => print(|out| list_profiles(&catalog, shown.as_deref(), out)),
+        Task::ProposeProfile(request) => {
+            let spill = tempfile::tempdir().context("could not create a folder to spill into")?;
+            let proposal = proposal(&request, &Logs::open(&request, spill.path())?)?;
+            print(|out| Ok(out.write_all(proposal.as_bytes())?))
         }
         Task::Generate(generation) => generate(&generation),
         Task::Completions(shell) => print(|out| Ok(cli::completions::write(shell, out)?)),
@@ -294,6 +301,21 @@ fn list_queries(catalog: &Catalog, name: Option<&str>, out: &mut dyn Write) -> a
     let width = catalog.all().iter().map(|query| query.name.len()).max().unwrap_or(0);
     for query in catalog.all() {
         writeln!(out, "{:width$}  {}", query.name, query.header.question)?;
+    }
+    Ok(())
+}
+
+/// All profiles in a line each, or one as it is.
+fn list_profiles(catalog: &profile::Catalog, shown: Option<&Profile>, out: &mut dyn Write) -> anyhow::Result<()> {
+    if let Some(profile) = shown {
+        return Ok(out.write_all(profile.text.as_bytes())?);
+    }
+    let width = catalog.all().iter().map(|profile| profile.name.len()).max().unwrap_or(0);
+    let mut profiles: Vec<&Arc<Profile>> = catalog.all().iter().collect();
+    profiles.sort_by_key(|profile| (profile.is_envelope(), &profile.name));
+    for profile in profiles {
+        let kind = if profile.is_envelope() { " (envelope)" } else { "" };
+        writeln!(out, "{:width$}  {}{kind}", profile.name, profile.title)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::key::{Key, SEPARATOR};
 use super::survey::Survey;
+use crate::profile::{Profile, UnitOf};
 use crate::record::alias::{Alias, ERROR_KEYS};
 use crate::record::timestamp;
 use crate::record::unit::{SUFFIXES, Unit};
@@ -42,6 +43,8 @@ pub enum Evidence {
     Source(String),
     /// An error object or text tells that the request failed.
     ErrorKey,
+    /// A profile, by its name.
+    Profile(String),
 }
 
 /// As a table shows it.
@@ -56,6 +59,7 @@ impl fmt::Display for Evidence {
             Evidence::ColumnFlag => f.write_str("--column"),
             Evidence::Source(name) => write!(f, "source {name}"),
             Evidence::ErrorKey => f.write_str("error key"),
+            Evidence::Profile(name) => write!(f, "profile {name}"),
         }
     }
 }
@@ -68,7 +72,13 @@ pub fn assign(survey: &Survey, mapping: &Mapping, request: &Request, extras: &[E
     // A header of CSV writes a path with dots.
     let separator = if survey.is_csv() { '.' } else { SEPARATOR }.to_string();
     let position = |alias: &Alias| by_name.get(alias.path.join(&separator).as_str()).copied();
-    for &column in Column::ALL.iter().filter(|column| !is_provenance(**column)) {
+    for profile in survey.profiles.iter().filter_map(|(profile, _)| profile.as_ref()) {
+        assign_by_profile(profile, mapping, &position, &mut assigned);
+    }
+    // where no record is without a profile, the well-known names were not asked
+    let is_undescribed = survey.profiles.is_empty() || survey.profiles.iter().any(|(profile, _)| profile.is_none());
+    let read = |column: &&Column| !is_provenance(**column) && (is_undescribed || mapping.is_mapped(**column));
+    for &column in Column::ALL.iter().filter(read) {
         let (candidates, mapped) = mapping.candidates(column);
         let mut found: Vec<(usize, &Alias)> =
             candidates.iter().filter_map(|alias| Some((position(alias)?, alias))).collect();
@@ -101,6 +111,37 @@ pub fn assign(survey: &Survey, mapping: &Mapping, request: &Request, extras: &[E
         }
     }
     assigned
+}
+
+/// The keys that a profile reads, each with the columns it fills.
+fn assign_by_profile(
+    profile: &Profile,
+    mapping: &Mapping,
+    position: &impl Fn(&Alias) -> Option<usize>,
+    assigned: &mut [Vec<Assignment>],
+) {
+    for (column, rules) in profile.columns.iter().filter(|(column, _)| !mapping.is_mapped(*column)) {
+        for rule in rules {
+            let unit = match rule.unit {
+                UnitOf::Fixed(unit) => Some(unit),
+                _ => None,
+            };
+            for path in rule.paths() {
+                let spelled = path.spellings().find_map(|path| position(&Alias { path, unit: None }));
+                let Some(index) = spelled else { continue };
+                if assigned[index].iter().any(|known| known.column == column.name()) {
+                    continue;
+                }
+                assigned[index].push(Assignment {
+                    column: column.name().to_owned(),
+                    kind: column.kind(),
+                    unit,
+                    evidence: Evidence::Profile(profile.name.clone()),
+                    after: None,
+                });
+            }
+        }
+    }
 }
 
 /// Filled by the program, whatever a log says.

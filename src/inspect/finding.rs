@@ -26,6 +26,9 @@ pub fn collect(survey: &Survey, assigned: &[Vec<Assignment>], maps: &[Map], list
     } else if survey.accepted() == 0 && survey.records > 0 {
         add("no_records", format!("{}: nothing in it is a record", survey.file.input.name), survey.records);
     }
+    for (code, text, count) in survey.plausible.findings() {
+        add(code, text, count);
+    }
     for map in maps.iter().filter(|map| !is_filled(&map.canonical, assigned)) {
         let names: Vec<String> = survey.keys.iter().map(Key::dotted).collect();
         let hint = suggestion(&map.path.to_string(), names.iter().map(String::as_str));

@@ -11,6 +11,7 @@ use super::assignment::Assignment;
 use super::key::{Extreme, Key};
 use super::kind::Type;
 use super::survey::Survey;
+use crate::profile::Profile;
 use crate::report::ReportColumn;
 use crate::request::Word;
 use crate::source::compression::Compression;
@@ -26,14 +27,14 @@ const COLUMNS: [(&str, &str, &str); 9] = [
         "key",
         "",
         "key of the log, nested keys joined by dots, arrays with []; in parentheses facts of the whole file: (file), \
-         (rejected), (undated), (first), (last)",
+         (rejected), (skipped), (profile), (undated), (first), (last)",
     ),
     ("records", "records", "records in which the key has a value"),
     ("present", "ratio", "their share of all records that were not rejected; of rejected ones, of all records"),
     (
         "types",
         "",
-        "types of the values, each with its share where there are several; for (file) its format, for (rejected) why",
+        "types of the values, each with its share where there are several; for (file) its format, for (rejected) and (skipped) why, for (profile) its name",
     ),
     ("range", "", "smallest to largest number; for (first) and (last) the time, to the second"),
     ("column", "", "the column that the key fills, or `not mapped`"),
@@ -147,12 +148,39 @@ fn facts(survey: &Survey) -> Vec<Row> {
             });
         }
     }
+    for (reason, count) in &survey.counts.skipped {
+        rows.push(Row {
+            key: "(skipped)".to_owned(),
+            records: Some(*count),
+            present: share(*count, survey.records),
+            types: reason.clone(),
+            ..Row::default()
+        });
+    }
+    for (profile, count) in survey.profiles.iter().filter_map(|(profile, count)| Some((profile.as_ref()?, *count))) {
+        rows.push(Row {
+            key: "(profile)".to_owned(),
+            records: Some(count),
+            present: share(count, survey.records),
+            types: profile.name.clone(),
+            evidence: deciding(profile),
+            ..Row::default()
+        });
+    }
     let undated = survey.counts.undated;
     if undated > 0 {
         let present = share(undated, survey.accepted());
         rows.push(Row { key: "(undated)".to_owned(), records: Some(undated), present, ..Row::default() });
     }
     rows
+}
+
+/// What the records of a profile are known by.
+fn deciding(profile: &Profile) -> String {
+    match profile.recognise.first() {
+        Some(condition) => condition.deciding().join(", "),
+        None => "pattern".to_owned(),
+    }
 }
 
 /// First and last record, where they are known.

@@ -18,19 +18,20 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use super::key::{Extreme, Key, SEPARATOR};
 use super::keys::Keys;
 use super::kind::{Look, Type};
+use super::plausible::Plausible;
 use crate::profile::Profile;
 use crate::record::{Column, Kind};
 use crate::source::LogFile;
 use crate::source::blocks::Blocks;
 use crate::source::counts::{Counts, PublishedCounts};
-use crate::source::dialect::Dialect;
 use crate::source::csv::{CsvRecords, Row};
+use crate::source::dialect::Dialect;
 use crate::source::document::Documents;
 use crate::source::format::Format;
 use crate::source::json::{LineDecoder, RecordParser, visit};
 use crate::source::logs::Logs;
-use crate::source::parquet::ParquetLog;
 use crate::source::nest::Nest;
+use crate::source::parquet::ParquetLog;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Provenance, RecordReader};
 use crate::source::scan::CsvRecord;
@@ -58,6 +59,7 @@ pub struct Survey {
     pub profiles: Vec<(Option<Arc<Profile>>, u64)>,
     pub counts: Counts,
     pub tally: Tally,
+    pub plausible: Plausible,
     /// Broken before its end: what is told here is told of what came before.
     pub damaged: bool,
 }
@@ -65,7 +67,7 @@ pub struct Survey {
 impl Survey {
     /// Records that are read.
     pub fn accepted(&self) -> u64 {
-        self.records - self.counts.rejected_total()
+        self.records - self.counts.rejected_total() - self.counts.skipped_total()
     }
 
     /// Whether keys with a dot in them stand for nested ones, and text for every type.
@@ -89,7 +91,7 @@ impl Survey {
         let plan = Arc::new(ReadPlan::new(&logs.schema, &projection, &logs.mappings[file.mapping])?);
         let metrics = ExecutionPlanMetricsSet::new();
         let (mut keys, mut tally, mut damaged) = (Keys::default(), Tally::default(), false);
-        let mut read_by = vec![0; plan.dialects.len()];
+        let (mut read_by, mut plausible) = (vec![0; plan.dialects.len()], Plausible::default());
         // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
         for stretches in stretches(file).chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
@@ -108,6 +110,7 @@ impl Survey {
                 let part = part.with_context(|| format!("could not read {}", file.input.name))?;
                 keys.merge(part.watched.keys);
                 read_by.iter_mut().zip(&part.watched.read_by).for_each(|(sum, count)| *sum += count);
+                plausible.merge(&part.plausible);
                 damaged |= part.reader.counts.damaged_files > 0;
                 tally.add(&part.tally);
             }
@@ -117,7 +120,17 @@ impl Survey {
         let (keys, uncounted) = keys.finish();
         let profile = |(dialect, count): (&Dialect, u64)| (dialect.profile.clone(), count);
         let profiles = plan.dialects.iter().zip(read_by).filter(|(_, count)| *count > 0).map(profile).collect();
-        Ok(Self { file: file.clone(), keys, uncounted, records: counts.records, profiles, counts, tally, damaged })
+        Ok(Self {
+            file: file.clone(),
+            keys,
+            uncounted,
+            records: counts.records,
+            profiles,
+            counts,
+            tally,
+            plausible,
+            damaged,
+        })
     }
 
     /// What a Parquet footer tells, which is not which values are unfit.
@@ -143,7 +156,8 @@ impl Survey {
         }
         let counts = Counts::default();
         let (file, profiles) = (file.clone(), Vec::new());
-        Self { file, keys, uncounted: 0, records: rows, profiles, counts, tally, damaged: log.is_none() }
+        let plausible = Plausible::default();
+        Self { file, keys, uncounted: 0, records: rows, profiles, counts, tally, plausible, damaged: log.is_none() }
     }
 }
 
@@ -184,6 +198,7 @@ struct Part<'a> {
     layouts: Layouts,
     nest: Nest,
     tally: Tally,
+    plausible: Plausible,
 }
 
 /// What was seen of the texts of records.
@@ -222,6 +237,7 @@ impl<'a> Part<'a> {
             layouts: Layouts::default(),
             nest: Nest::default(),
             tally: Tally::default(),
+            plausible: Plausible::default(),
         }
     }
 
@@ -320,6 +336,7 @@ impl<'a> Part<'a> {
 
     fn end_batch(&mut self) -> anyhow::Result<()> {
         let batch = self.reader.finish()?;
+        self.plausible.look(&batch);
         self.tally.used += batch.num_rows() as u64;
         if let Some(failed) = batch.column_by_name(Column::Failed.name()) {
             self.tally.outcome_unknown += failed.null_count() as u64;

@@ -120,8 +120,8 @@ fn a_mixed_log_as_people_see_it() {
     │ key                     │ records │ present │ types                   │ range       │ column           │ unit │ evidence  │
     ├─────────────────────────┼─────────┼─────────┼─────────────────────────┼─────────────┼──────────────────┼──────┼───────────┤
     │ (file)                  │       5 │       - │ NDJSON                  │             │                  │      │           │
-    │ (rejected)              │       1 │  20.0 % │ not_an_object           │             │                  │      │           │
     │ (rejected)              │       1 │  20.0 % │ cut_off                 │             │                  │      │           │
+    │ (skipped)               │       1 │  20.0 % │ text                    │             │                  │      │           │
     │ rid                     │       3 │ 100.0 % │ text                    │             │ request_id       │      │ alias     │
     │ ts                      │       3 │ 100.0 % │ time                    │             │ timestamp        │      │ alias     │
     │ model                   │       3 │ 100.0 % │ text                    │             │ model_name       │      │ alias     │
@@ -132,7 +132,8 @@ fn a_mixed_log_as_people_see_it() {
     │ tags[]                  │       3 │ 100.0 % │ array                   │             │ tags             │      │ name      │
     │ prompt                  │       3 │ 100.0 % │ text                    │             │ not mapped       │      │           │
     └─────────────────────────┴─────────┴─────────┴─────────────────────────┴─────────────┴──────────────────┴──────┴───────────┘
-    note: rejected records: mixed.log:2: not a JSON object; mixed.log:5: cut off before its JSON ends (2)
+    note: rejected records: mixed.log:5: cut off before its JSON ends (1)
+    note: records are no requests: text (1)
     note: values of total_latency_ms that are NaN or Infinity count as missing (1)
     note: requests do not say whether they failed; they are measured like successes (3)
     note: `ttft` is not read: its name has no unit; use --map ttft_ms=ttft:s, or :ms (3)
@@ -147,8 +148,8 @@ fn a_mixed_log_as_programs_see_it() {
     let rows: Vec<String> = answer["rows"].as_array().unwrap().iter().map(Value::to_string).collect();
     insta::assert_snapshot!(rows.join("\n"), @r#"
     {"file":"mixed.log","key":"(file)","records":5,"present":null,"types":"NDJSON","range":"","column":"","unit":"","evidence":""}
-    {"file":"mixed.log","key":"(rejected)","records":1,"present":0.2,"types":"not_an_object","range":"","column":"","unit":"","evidence":""}
     {"file":"mixed.log","key":"(rejected)","records":1,"present":0.2,"types":"cut_off","range":"","column":"","unit":"","evidence":""}
+    {"file":"mixed.log","key":"(skipped)","records":1,"present":0.2,"types":"text","range":"","column":"","unit":"","evidence":""}
     {"file":"mixed.log","key":"(first)","records":null,"present":null,"types":"","range":"2025-06-01T08:00:00Z","column":"","unit":"","evidence":""}
     {"file":"mixed.log","key":"(last)","records":null,"present":null,"types":"","range":"2025-06-01T08:00:03Z","column":"","unit":"","evidence":""}
     {"file":"mixed.log","key":"rid","records":3,"present":1.0,"types":"text","range":"","column":"request_id","unit":"","evidence":"alias"}
@@ -162,7 +163,8 @@ fn a_mixed_log_as_programs_see_it() {
     {"file":"mixed.log","key":"prompt","records":3,"present":1.0,"types":"text","range":"","column":"not mapped","unit":"","evidence":""}
     "#);
     let source = &answer["source"];
-    assert_eq!((&source["records"], &source["rejected"], &source["used"]), (&5.into(), &2.into(), &3.into()));
+    let counts = ["records", "rejected", "skipped", "used"].map(|name| source[name].as_u64().unwrap());
+    assert_eq!(counts, [5, 1, 1, 3]);
     assert_eq!(source["last"], "2025-06-01T08:00:03+00:00");
 }
 
@@ -179,8 +181,8 @@ fn one_log_shows_its_name_above_the_table_and_several_beside_their_keys() {
 fn a_plain_text_file_is_described_as_one_without_records() {
     let answer = Logbook::of(&[("notes.txt", b"hello\nworld\n")]).json(&[]);
     assert_eq!(row(&answer, "(file)")["types"], "plain text");
-    let rejected = row(&answer, "(rejected)");
-    assert_eq!((&rejected["records"], &rejected["types"]), (&2.into(), &"not_an_object".into()));
+    let skipped = row(&answer, "(skipped)");
+    assert_eq!((&skipped["records"], &skipped["types"]), (&2.into(), &"text".into()));
     assert!(has_note(&answer, "notes.txt: nothing in it is a record"));
 }
 

@@ -22,7 +22,8 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
     table.text("source")?;
     let role = table.read("role", Role::from_word)?;
     let zone = table.read("zone", Zone::parse)?.map(|zone| zone.rules);
-    let recognise: Vec<Condition> = table.table_or_tables("recognise")?.into_iter().map(condition).collect::<Result<_, _>>()?;
+    let recognise: Vec<Condition> =
+        table.table_or_tables("recognise")?.into_iter().map(condition).collect::<Result<_, _>>()?;
     let pattern = table.take("pattern").map(|value| pattern(&value)).transpose()?;
     if pattern.is_none() && recognise.iter().all(|condition| *condition == Condition::default()) {
         return Err(table.mistake("a profile needs [recognise] or a pattern, to know its records by"));
@@ -147,7 +148,8 @@ fn envelope(mut table: Table) -> Result<(Envelope, Vec<Vec<String>>), Mistake> {
         envelope.by = paths(&mut pieces, "by")?;
         let partial = pieces.list("partial", |text| Ok(text.to_owned()))?;
         envelope.partial = pieces.read("path", path)?.map(|path| (path, partial));
-        envelope.until_newline = pieces.take("until_newline").map(|value| value.boolean()).transpose()?.unwrap_or(false);
+        envelope.until_newline =
+            pieces.take("until_newline").map(|value| value.boolean()).transpose()?.unwrap_or(false);
         pieces.finish()?;
     }
     table.finish()?;
@@ -237,7 +239,9 @@ fn rule(value: &Value) -> Result<Rule, Mistake> {
         (Some(word), None) if word == "text" => UnitOf::Text,
         // the size of such a number is that of no other clock
         (Some(word), None) if word == "ticks" => UnitOf::Unstated,
-        (Some(word), None) => UnitOf::Fixed(Unit::from_word(&word).map_err(|mistake| table.mistake(&mistake.to_string()))?),
+        (Some(word), None) => {
+            UnitOf::Fixed(Unit::from_word(&word).map_err(|mistake| table.mistake(&mistake.to_string()))?)
+        }
     };
     rule.nulls = table.list("null", |text| Ok(text.to_owned()))?;
     if let Some(mut values) = table.table("values")? {

@@ -31,7 +31,10 @@ pub enum Origin {
     Paths(Vec<ValuePath>),
     Sum(Vec<Part>),
     /// `to` - `from`, both numbers.
-    Difference { from: ValuePath, to: ValuePath },
+    Difference {
+        from: ValuePath,
+        to: ValuePath,
+    },
     /// The same for every record.
     Constant(String),
 }

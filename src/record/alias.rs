@@ -62,6 +62,10 @@ pub const ERROR_KEYS: [&str; 3] = ["error", "error_message", "error_msg"];
 /// Keys of the text of a log line.
 pub const MESSAGE_KEYS: [&str; 3] = ["message", "msg", "event"];
 
+/// Keys that loggers write into every line, whatever it is about.
+pub const LOGGER_KEYS: [&str; 9] =
+    ["message", "msg", "event", "level", "levelname", "lvl", "severity", "logger", "logger_name"];
+
 /// Whether a record that has a value for the column is about a request: a service logs other things too, and those have
 /// a time, a level and a host as well.
 pub fn tells_a_request(column: Column) -> bool {
@@ -71,7 +75,22 @@ pub fn tells_a_request(column: Column) -> bool {
         Kind::Time => column != Timestamp,
         _ => matches!(
             column,
-            RequestId | ModelName | Stream | ErrorCode | ErrorStage | FinishReason | GpuId | CacheHit | Failed | PromptHash | BusinessLine
+            RequestId
+                | ModelName
+                | Stream
+                | Status
+                | ErrorCode
+                | ErrorStage
+                | FinishReason
+                | GpuId
+                | CacheHit
+                | Failed
+                | PromptHash
+                | BusinessLine
+                | Tenant
+                | UserTag
+                | SessionId
+                | TraceId
         ),
     }
 }

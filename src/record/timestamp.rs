@@ -130,7 +130,9 @@ fn from_ticks(text: &[u8]) -> Option<i64> {
     if text.len() != 18 || text.first() != Some(&b'6') {
         return None;
     }
-    let ticks = super::number::count(text).ok().filter(|ticks| (635_000_000_000_000_000..663_000_000_000_000_000).contains(ticks))?;
+    let ticks = super::number::count(text)
+        .ok()
+        .filter(|ticks| (635_000_000_000_000_000..663_000_000_000_000_000).contains(ticks))?;
     Some((ticks - TICKS_BEFORE_1970) * 100)
 }
 

@@ -113,7 +113,8 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     for (reason, count) in &counts.skipped {
         note("skipped", *count, format!("records are no requests: {reason}"));
     }
-    let text = "records have no time of their own; theirs is that of the envelope around them, about when they were written";
+    let text =
+        "records have no time of their own; theirs is that of the envelope around them, about when they were written";
     note("envelope_time", counts.envelope_time, text.to_owned());
     for (column, why, count) in &counts.unfit {
         let text = format!("values of {column} that are {} count as missing", why.phrase());

@@ -12,6 +12,7 @@ use crate::source::mapping::Mapping;
 use crate::source::reader::RawRecord;
 use crate::source::reading::Reading;
 use crate::source::slots::{Lookup, Slots, Test};
+use crate::source::value::RawValue;
 
 /// How records of one producer are told and read.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Dialect {
     pub profile: Option<Arc<Profile>>,
     pub recognise: Recognition,
     pub skips: Vec<(String, Test)>,
+    /// Values that are opened where they are texts that hold JSON.
+    pub embedded: Vec<Lookup>,
     /// Candidates by field: canonical columns, extra columns, error keys.
     pub fields: Vec<Candidates>,
     pub readings: Vec<Reading>,
@@ -85,10 +88,17 @@ pub enum Fate {
 
 impl Dialect {
     /// Compiles a profile for the columns `wanted`.
-    pub fn of_profile(profile: &Arc<Profile>, mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut Slots) -> Self {
+    pub fn of_profile(
+        profile: &Arc<Profile>,
+        mapping: &Mapping,
+        wanted: &[Column],
+        fields: usize,
+        slots: &mut Slots,
+    ) -> Self {
         let mut dialect = Self {
             recognise: Recognition::of(profile, slots),
             skips: profile.skips.iter().map(|skip| (skip.reason.clone(), slots.test(&skip.when, &[]))).collect(),
+            embedded: profile.json.iter().map(|path| slots.lookup(path)).collect(),
             fields: vec![Candidates::new(); fields],
             readings: Vec::new(),
             zone: mapping.zone.clone(),
@@ -130,19 +140,23 @@ impl Dialect {
     }
 
     /// The candidates of paths that are just there, for the field of a column.
-    pub fn plain_candidates(aliases: Vec<Alias>, default: Option<crate::record::unit::Unit>, slots: &mut Slots) -> Candidates {
+    pub fn plain_candidates(
+        aliases: Vec<Alias>,
+        default: Option<crate::record::unit::Unit>,
+        slots: &mut Slots,
+    ) -> Candidates {
         let slot = |alias: Alias| Slot { slot: slots.of(alias.path), unit: alias.unit.or(default), reading: PLAIN };
         aliases.into_iter().map(slot).collect()
     }
 
-    /// Whether a record becomes others before its columns are read.
-    pub fn rewrites(&self) -> bool {
+    /// Whether every record becomes others before its columns are read.
+    fn rewrites(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.rewrites())
     }
 
-    /// What a record of this dialect is, where it is `whole`: as its columns are read, nothing to be taken apart.
-    pub fn fate<R: RawRecord>(&self, record: &R, whole: bool) -> Fate {
-        if self.rewrites() && !whole {
+    /// What a record of this dialect is; a `part` was taken out of another already.
+    pub fn fate<R: RawRecord>(&self, record: &R, part: bool) -> Fate {
+        if !part && (self.rewrites() || self.embedded.iter().any(|lookup| holds_json(lookup.find(record)))) {
             return Fate::Opened;
         }
         match self.skips.iter().position(|(_, test)| test.holds(record)) {
@@ -152,9 +166,12 @@ impl Dialect {
     }
 
     /// The same where the slots of the record alone decide.
-    pub fn fate_by_presence(&self, has: impl Fn(u32) -> bool, whole: bool) -> Option<Fate> {
-        if self.rewrites() && !whole {
+    pub fn fate_by_presence(&self, has: impl Fn(u32) -> bool, part: bool) -> Option<Fate> {
+        if !part && self.rewrites() {
             return Some(Fate::Opened);
+        }
+        if !part && self.embedded.iter().any(|lookup| lookup.slots.iter().any(|&slot| has(slot))) {
+            return None;
         }
         for (reason, (_, test)) in self.skips.iter().enumerate() {
             match test.by_presence(&has) {
@@ -187,6 +204,11 @@ impl Cargo {
             },
         }
     }
+}
+
+/// Whether a value is a text that may hold an object or a list.
+fn holds_json(value: RawValue<'_>) -> bool {
+    matches!(value, RawValue::Text { bytes, .. } if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')))
 }
 
 /// The candidates of a rule that takes values just as they stand.

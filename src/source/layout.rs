@@ -12,8 +12,10 @@ use crate::record::timestamp::Clock;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind, number};
 use crate::source::builder::Builder;
+use crate::source::dialect::Dialect;
 use crate::source::plan::field_of_clue;
 use crate::source::reader::RawRecord;
+use crate::source::reading::Reading;
 use crate::source::row::said;
 use crate::source::schema::Meaning;
 use crate::source::value::RawValue;
@@ -54,39 +56,55 @@ pub(crate) struct Layout {
 pub(crate) enum Shortcut {
     /// There is none.
     Closed,
-    Count(Slot),
-    Number(Slot),
+    /// Zero may be no usual value: it can stand for a missing one.
+    Count {
+        slot: Slot,
+        zero_is_usual: bool,
+    },
+    Number {
+        slot: Slot,
+        zero_is_usual: bool,
+    },
     Time(Slot),
     Failed(Slot, Clue),
 }
 
 impl Layout {
-    /// That of the records of a dialect that hold just the slots `present`, given the dialect's candidates by field.
-    pub fn of(dialect: usize, fields: &[Candidates], present: &[u32], outputs: &[Meaning]) -> Self {
+    /// That of the records of a dialect that hold just the slots `present`.
+    pub fn of(number: usize, dialect: &Dialect, present: &[u32], outputs: &[Meaning]) -> Self {
         let keep = |candidates: &Candidates| {
             let is_there = |slot: &&Slot| slot.slot == Slot::ANYWHERE || present.contains(&slot.slot);
             candidates.iter().filter(is_there).copied().collect()
         };
-        let fields: Vec<Candidates> = fields.iter().map(keep).collect();
-        let shortcuts = outputs.iter().map(|output| Shortcut::to(*output, &fields)).collect();
-        Self { dialect, fields, shortcuts }
+        let fields: Vec<Candidates> = dialect.fields.iter().map(keep).collect();
+        let shortcuts = outputs.iter().map(|output| Shortcut::to(*output, &fields, &dialect.readings)).collect();
+        Self { dialect: number, fields, shortcuts }
     }
 }
 
 impl Shortcut {
-    fn to(output: Meaning, fields: &[Candidates]) -> Self {
+    fn to(output: Meaning, fields: &[Candidates], readings: &[Reading]) -> Self {
         let Meaning::Canonical(column) = output else { return Shortcut::Closed };
         if column == Column::Failed {
-            let first = Clue::ALL.into_iter().find_map(|clue| Some((fields[field_of_clue(clue, fields.len())].first()?, clue)));
+            let first =
+                Clue::ALL.into_iter().find_map(|clue| Some((fields[field_of_clue(clue, fields.len())].first()?, clue)));
             return match first {
                 Some((slot, clue)) if slot.reading == PLAIN => Shortcut::Failed(*slot, clue),
                 _ => Shortcut::Closed,
             };
         }
-        match (fields[column.index()].first().filter(|slot| slot.reading == PLAIN), column.kind()) {
-            (Some(&slot), Kind::Count) => Shortcut::Count(slot),
-            (Some(&slot), Kind::Number | Kind::Duration) => Shortcut::Number(slot),
-            (Some(&slot), Kind::Time) => Shortcut::Time(slot),
+        let Some(&slot) = fields[column.index()].first() else { return Shortcut::Closed };
+        let (slot, zero_is_usual) = match slot.reading {
+            PLAIN => (slot, true),
+            reading => match readings[reading as usize].plain_but_for_zero() {
+                Some(unit) => (Slot { unit, ..slot }, false),
+                None => return Shortcut::Closed,
+            },
+        };
+        match column.kind() {
+            Kind::Count => Shortcut::Count { slot, zero_is_usual },
+            Kind::Number | Kind::Duration => Shortcut::Number { slot, zero_is_usual },
+            Kind::Time if zero_is_usual => Shortcut::Time(slot),
             _ => Shortcut::Closed,
         }
     }
@@ -96,11 +114,12 @@ impl Shortcut {
     pub fn take<R: RawRecord>(self, record: &R, clock: &Clock, builder: &mut Builder) -> bool {
         let excerpt = |slot: Slot| record.excerpt(slot.slot as usize);
         match (self, builder) {
-            (Shortcut::Count(slot), Builder::Count(builder)) => {
-                excerpt(slot).and_then(number::short_count).map(|value| builder.append_value(value)).is_some()
+            (Shortcut::Count { slot, zero_is_usual }, Builder::Count(builder)) => {
+                let value = excerpt(slot).and_then(number::short_count).filter(|value| zero_is_usual || *value != 0);
+                value.map(|value| builder.append_value(value)).is_some()
             }
-            (Shortcut::Number(slot), Builder::Number(builder)) => {
-                let value = excerpt(slot).and_then(number::short_float);
+            (Shortcut::Number { slot, zero_is_usual }, Builder::Number(builder)) => {
+                let value = excerpt(slot).and_then(number::short_float).filter(|value| zero_is_usual || *value != 0.0);
                 let in_unit = value.map(|value| slot.unit.map_or(value, |unit| unit.to_ms(value)));
                 in_unit.map(|value| builder.append_value(value)).is_some()
             }

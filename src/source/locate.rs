@@ -58,17 +58,18 @@ pub enum LocateError {
 /// Finds and looks into everything that `names` stand for.
 ///
 /// A folder is searched with everything below it, links included; hidden entries (`.x`, `_x`) and files that are no logs are
-/// skipped and listed. A file named directly must be readable and of a known kind; plain text is left to the caller.
-pub fn locate<P: AsRef<Path>>(names: &[P]) -> Result<Located, LocateError> {
-    let mut search = Search::default();
+/// skipped and listed; plain text is no log unless `reads_text` says that its lines are known. A file named directly must
+/// be readable and of a known kind; plain text is left to the caller.
+pub fn locate<P: AsRef<Path>>(names: &[P], reads_text: &dyn Fn(&Input) -> bool) -> Result<Located, LocateError> {
+    let mut search = Search { reads_text, located: Located::default(), seen: HashSet::new(), found: 0 };
     for name in names {
         search.name(name.as_ref())?;
     }
     Ok(search.located)
 }
 
-#[derive(Default)]
-struct Search {
+struct Search<'a> {
+    reads_text: &'a dyn Fn(&Input) -> bool,
     located: Located,
     /// Resolved paths, so that a file reached twice counts once.
     seen: HashSet<PathBuf>,
@@ -76,7 +77,7 @@ struct Search {
     found: usize,
 }
 
-impl Search {
+impl Search<'_> {
     fn name(&mut self, name: &Path) -> Result<(), LocateError> {
         if name == Path::new("-") {
             return self.stream(name, io::stdin());
@@ -185,7 +186,7 @@ impl Search {
         if let Some(input) = self.look_into(path)? {
             match input.format {
                 Format::Unknown(kind) => self.skip(path, kind),
-                Format::Text => self.skip(path, "plain text without any record"),
+                Format::Text if !(self.reads_text)(&input) => self.skip(path, "plain text without any record"),
                 _ => self.take(input),
             }
         }
@@ -321,7 +322,7 @@ mod tests {
     /// The names of the inputs, below `root`.
     fn found(root: &TempDir, names: &[&str]) -> Vec<String> {
         let names: Vec<PathBuf> = names.iter().map(|name| root.path().join(name)).collect();
-        let located = locate(&names).unwrap();
+        let located = locate(&names, &|_| false).unwrap();
         located.inputs.iter().map(|input| below(root, &input.name)).collect()
     }
 
@@ -330,7 +331,7 @@ mod tests {
     }
 
     fn message(root: &TempDir, name: &str) -> String {
-        let error = locate(&[root.path().join(name)]).unwrap_err().to_string();
+        let error = locate(&[root.path().join(name)], &|_| false).unwrap_err().to_string();
         error.replace(root.path().to_str().unwrap(), "ROOT")
     }
 
@@ -372,7 +373,7 @@ mod tests {
             ("i.png", "GIF89a"),
         ]);
         symlink(root.path().join("nowhere"), root.path().join("broken.json")).unwrap();
-        let located = locate(&[root.path()]).unwrap();
+        let located = locate(&[root.path()], &|_| false).unwrap();
         assert_eq!(located.inputs.len(), 1);
         let mut skipped: Vec<_> =
             located.skipped.iter().map(|skipped| (below(&root, &skipped.name), skipped.why.as_str())).collect();
@@ -391,7 +392,7 @@ mod tests {
     fn a_circle_of_links_ends() {
         let root = folder(&[("d/a.json", RECORD)]);
         symlink(root.path(), root.path().join("d/up")).unwrap();
-        let located = locate(&[root.path()]).unwrap();
+        let located = locate(&[root.path()], &|_| false).unwrap();
         assert_eq!(located.inputs.len(), 1);
         assert_eq!(located.skipped[0].why, "a link back to a folder above it");
     }
@@ -399,7 +400,7 @@ mod tests {
     #[test]
     fn partitions_come_from_the_folders_of_the_path() {
         let root = folder(&[("day=2025-06-01/hour=10%3A00/x=%zz/n=__HIVE_DEFAULT_PARTITION__/v=1.json", RECORD)]);
-        let located = locate(&[root.path()]).unwrap();
+        let located = locate(&[root.path()], &|_| false).unwrap();
         let partitions: Vec<_> =
             located.inputs[0].partitions.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(partitions, [("day", "2025-06-01"), ("hour", "10:00"), ("x", "%zz")]);
@@ -408,14 +409,14 @@ mod tests {
     #[test]
     fn an_empty_file_is_an_input_without_records() {
         let root = folder(&[("empty.ndjson", "")]);
-        let located = locate(&[root.path().join("empty.ndjson")]).unwrap();
+        let located = locate(&[root.path().join("empty.ndjson")], &|_| false).unwrap();
         assert_eq!((located.inputs[0].size, located.inputs[0].format), (Some(0), Format::Ndjson));
     }
 
     #[test]
     fn a_gz_name_does_not_make_a_file_compressed() {
         let root = folder(&[("x.json.gz", RECORD)]);
-        let located = locate(&[root.path().join("x.json.gz")]).unwrap();
+        let located = locate(&[root.path().join("x.json.gz")], &|_| false).unwrap();
         assert_eq!(located.inputs[0].plain_file(), Some(root.path().join("x.json.gz").as_path()));
     }
 
@@ -438,7 +439,7 @@ mod tests {
         let closed = root.path().join("closed");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let is_superuser = fs::read_dir(&closed).is_ok();
-        let result = locate(&[root.path()]);
+        let result = locate(&[root.path()], &|_| false);
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
         if !is_superuser {
             let message = result.unwrap_err().to_string();
@@ -452,7 +453,7 @@ mod tests {
         writer.write_all(RECORD.as_bytes()).unwrap();
         drop(writer);
         let name = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
-        let located = locate(&[&name, &name]).unwrap();
+        let located = locate(&[&name, &name], &|_| false).unwrap();
         let [input] = located.inputs.as_slice() else { panic!("{:?}", located.inputs) };
         assert_eq!((input.name.as_str(), input.size, input.format), (name.as_str(), None, Format::Ndjson));
         assert_eq!(io::read_to_string(input.open().unwrap()).unwrap(), RECORD);

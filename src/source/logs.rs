@@ -1,11 +1,13 @@
 //! The logs of a request, found and looked into: which files, what they are, how each is read.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
+use regex::Regex;
 use tempfile::NamedTempFile;
 
 use crate::profile::Profile;
@@ -13,6 +15,7 @@ use crate::report::{Accounting, Note};
 use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
 use crate::source::format::Format;
+use crate::source::input::Input;
 use crate::source::locate::{Skipped, locate};
 use crate::source::mapping::Mapping;
 use crate::source::parquet::ParquetLog;
@@ -49,7 +52,14 @@ impl Logs {
     /// What must be unpacked to be read is unpacked into the folder `spill`.
     pub fn open(request: &Request, spill: &Path) -> anyhow::Result<Self> {
         let names: Vec<PathBuf> = request.logs.patterns.iter().map(|pattern| pattern.path()).collect();
-        let located = locate(&names)?;
+        let patterns: Vec<&Regex> = request
+            .profiles
+            .all()
+            .iter()
+            .chain(&request.profile)
+            .filter_map(|profile| profile.pattern.as_ref())
+            .collect();
+        let located = locate(&names, &|input| has_known_lines(input, &patterns))?;
         let mappings: Arc<[Mapping]> = mappings(request).into();
         let keys = located.inputs.iter().flat_map(|input| input.partitions.iter().map(|(key, _)| key.clone()));
         let rejects = if request.rejects.is_some() { Rejects::keeping_all()? } else { Rejects::default() };
@@ -152,6 +162,17 @@ impl Logs {
     }
 }
 
+/// Lines of a text that are compared with the patterns of profiles.
+const LINES_LOOKED_AT: usize = 1000;
+
+/// Whether the first lines of a text are of a kind that some profile knows.
+fn has_known_lines(input: &Input, patterns: &[&Regex]) -> bool {
+    let Ok(contents) = input.open() else { return false };
+    let lines = BufReader::new(contents.take(1 << 20)).lines().take(LINES_LOOKED_AT);
+    // a line that is no UTF-8 ends the look: what follows is no text
+    lines.map_while(Result::ok).any(|line| patterns.iter().any(|pattern| pattern.is_match(&line)))
+}
+
 /// Notes for sources that no pattern as a whole belongs to, but files that a pattern found do.
 fn source_notes(request: &Request, files: &[Arc<LogFile>]) -> Vec<Note> {
     let named = |source: usize| request.logs.patterns.iter().any(|pattern| pattern.source == Some(source));
@@ -171,9 +192,10 @@ fn mappings(request: &Request) -> Vec<Mapping> {
     let asked = request.source_zone.as_ref().map(|zone| zone.rules.clone());
     let profiles = || -> Arc<[Arc<Profile>]> {
         match &request.profile {
-        Some(profile) => request.profiles.only(profile).into(),
-        None => request.profiles.all().into(),
-    } };
+            Some(profile) => request.profiles.only(profile).into(),
+            None => request.profiles.all().into(),
+        }
+    };
     let general = Mapping {
         maps: request.maps.clone(),
         zone: asked.clone().unwrap_or_else(utc),

@@ -122,10 +122,13 @@ impl Nest {
     ) {
         let plan = desk.reader.plan().clone();
         let described = &plan.dialects[dialect];
-        if from.part_of.is_none() && described.rewrites() {
+        let is_opened = from.part_of.is_some() || !described.profile.as_ref().is_some_and(|profile| profile.rewrites());
+        let Cargo::Payload { payload, by, partial } = &described.carries else {
+            return self.take_apart(dialect, described, text, from, desk);
+        };
+        if !is_opened {
             return self.take_apart(dialect, described, text, from, desk);
         }
-        let Cargo::Payload { payload, by, partial } = &described.carries else { return };
         if self.depth >= DEEPEST {
             return desk.reader.counts.skip("envelopes too deep");
         }
@@ -155,9 +158,14 @@ impl Nest {
         };
         // The usual line is written where it is decoded, and is whole.
         let start = self.lines.text.len();
-        if escaped { unescape(text, &mut self.lines.text) } else { self.lines.text.extend_from_slice(text) }
+        if escaped {
+            unescape(text, &mut self.lines.text)
+        } else {
+            self.lines.text.extend_from_slice(text)
+        }
         let mark = partial.as_ref().map(|(lookup, marks)| {
-            let says = |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
+            let says =
+                |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
             if says(lookup.find(record)) { Ending::Partial } else { Ending::Whole }
         });
         let line = &self.lines.text[start..];
@@ -290,10 +298,11 @@ fn add_labels<R: RawRecord>(plan: &ReadPlan, dialect: &Dialect, record: &R, labe
         let Meaning::Canonical(column) = output else { continue };
         let candidates = &dialect.fields[column.index()];
         let is_label = *column == Column::Timestamp || matches!(column.kind(), Kind::Text | Kind::Id);
-        if is_label && !candidates.is_empty() {
-            if let Found::Raw(value, unit) = row::find(record, dialect, candidates) {
-                labels.push(*column, value, unit);
-            }
+        if is_label
+            && !candidates.is_empty()
+            && let Found::Raw(value, unit) = row::find(record, dialect, candidates)
+        {
+            labels.push(*column, value, unit);
         }
     }
 }

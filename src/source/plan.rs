@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use regex::RegexSet;
 
-use crate::record::alias::{Alias, ERROR_KEYS, MESSAGE_KEYS, tells_a_request};
+use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, tells_a_request};
 use crate::record::derive;
 use crate::record::outcome::Clue;
 use crate::record::{Column, Kind};
@@ -60,15 +60,14 @@ impl ReadPlan {
         let fields = EXTRAS + schema.extras.len() + 1;
         let mut slots = Slots::default();
         let profiles = mapping.profiles.iter();
-        let mut dialects: Vec<Dialect> = profiles
-            .map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, &mut slots))
-            .collect();
+        let mut dialects: Vec<Dialect> =
+            profiles.map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, &mut slots)).collect();
         if mapping.is_forced {
             for dialect in dialects.iter_mut().filter(|dialect| !matches!(dialect.carries, Cargo::Payload { .. })) {
                 dialect.recognise = Recognition::any();
             }
         }
-        dialects.extend(undescribed(mapping, &wanted, fields, &mut slots));
+        dialects.extend(undescribed(mapping, schema, &wanted, fields, &mut slots));
         for dialect in &mut dialects {
             for column in wanted.iter().filter(|column| mapping.is_mapped(**column)) {
                 dialect.fields[column.index()] = candidates(mapping, *column, &mut slots);
@@ -80,7 +79,8 @@ impl ReadPlan {
                 }
             }
         }
-        let names_a_part = |dialect: &Dialect| dialect.profile.as_ref().is_some_and(|profile| profile.pattern.is_some());
+        let names_a_part =
+            |dialect: &Dialect| dialect.profile.as_ref().is_some_and(|profile| profile.pattern.is_some());
         let patterns = (0..dialects.len()).filter(|&number| names_a_part(&dialects[number])).collect();
         for part in dialects.iter().filter_map(|dialect| dialect.profile.as_ref()?.pattern.as_ref()) {
             for name in part.capture_names().flatten() {
@@ -132,7 +132,13 @@ impl ReadPlan {
 
 /// How records that no profile describes are read: as events where they only say something about a request, else by
 /// the well-known names.
-fn undescribed(mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut Slots) -> [Dialect; 2] {
+fn undescribed(
+    mapping: &Mapping,
+    schema: &LogSchema,
+    wanted: &[Column],
+    fields: usize,
+    slots: &mut Slots,
+) -> [Dialect; 2] {
     let keys = |keys: &[&str], slots: &mut Slots| Lookup {
         slots: keys.iter().map(|key| slots.of(vec![(*key).to_owned()])).collect(),
         inner: [].into(),
@@ -151,6 +157,7 @@ fn undescribed(mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut 
         profile: None,
         recognise: Recognition(vec![recognise]),
         skips: Vec::new(),
+        embedded: Vec::new(),
         fields: vec![Candidates::new(); fields],
         readings: Vec::new(),
         zone: mapping.zone.clone(),
@@ -164,7 +171,14 @@ fn undescribed(mapping: &Mapping, wanted: &[Column], fields: usize, slots: &mut 
     }
     let error = |key: &&str| Slot { slot: slots.of(vec![(**key).to_owned()]), unit: None, reading: PLAIN };
     request.fields[fields - 1] = ERROR_KEYS.iter().map(error).collect();
-    request.skips.push(("no request field".to_owned(), Test::without(evidence)));
+    // what the user asks for by its path, and what only failures have
+    let asked = schema.extras.iter().flat_map(extra_candidates).map(|alias| alias.path);
+    let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
+    let others: Vec<u32> = asked.chain(errors).map(|path| slots.of(path)).collect();
+    let times = slots_of(&mut [Column::Timestamp].into_iter(), slots);
+    let is_line = Test::without(evidence.clone()).with(vec![keys(&LOGGER_KEYS, slots)]);
+    request.skips.push(("log line".to_owned(), is_line));
+    request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
     [dialect(event, Cargo::Event), request]
 }
 

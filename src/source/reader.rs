@@ -78,6 +78,8 @@ enum Known {
 /// One of the ways in which records of a layout may be read.
 struct Way {
     dialect: usize,
+    /// Whether the layout alone tells the dialect.
+    is_certain: bool,
     fate: Option<Fate>,
     layout: Layout,
 }
@@ -100,15 +102,7 @@ pub struct RecordReader {
 impl RecordReader {
     pub fn new(plan: Arc<ReadPlan>, provenance: Provenance, batch_size: usize, counts: PublishedCounts) -> Self {
         let builders = plan.kinds.iter().map(|kind| Builder::new(*kind, batch_size)).collect();
-        Self {
-            plan,
-            provenance,
-            builders,
-            scratch: Vec::new(),
-            clock: timestamp::Clock::default(),
-            rows: 0,
-            counts,
-        }
+        Self { plan, provenance, builders, scratch: Vec::new(), clock: timestamp::Clock::default(), rows: 0, counts }
     }
 
     pub fn plan(&self) -> &Arc<ReadPlan> {
@@ -123,8 +117,14 @@ impl RecordReader {
     /// the record.
     #[inline(always)]
     pub fn push<R: RawRecord>(&mut self, record: &R, from: Whence<'_>, layouts: &mut Layouts) -> Pushed {
-        let known = record.layout().and_then(|number| layouts.0.get(number)?.as_ref());
-        let Some(Known::Row(layout)) = known else { return self.push_slowly(record, from, layouts) };
+        let layout = match record.layout().and_then(|number| layouts.0.get(number)?.as_ref()) {
+            Some(Known::Row(layout)) => layout,
+            Some(Known::Ways(ways)) => match self.decide(ways, record, from) {
+                Ok(layout) => layout,
+                Err(pushed) => return pushed,
+            },
+            None => return self.push_new(record, from, layouts),
+        };
         if !from.in_turn {
             return Pushed::Held;
         }
@@ -150,31 +150,50 @@ impl RecordReader {
         Pushed::Row { dialect: layout.dialect }
     }
 
-    /// Reads the first record of its layout, one of no known layout, or one whose values decide what it is.
+    /// Finds the way in which a record of a layout is read, by what its values say; what is no row is done with.
     #[inline(never)]
-    fn push_slowly<R: RawRecord>(&mut self, record: &R, from: Whence<'_>, layouts: &mut Layouts) -> Pushed {
+    fn decide<'w, R: RawRecord>(
+        &mut self,
+        ways: &'w [Way],
+        record: &R,
+        from: Whence<'_>,
+    ) -> Result<&'w Layout, Pushed> {
+        let plan = &self.plan;
+        let is_part = from.part_of.is_some();
+        let holds = |way: &&Way| way.is_certain || plan.dialects[way.dialect].recognise.holds(record);
+        // the last way holds for every record
+        let Some(way) = ways.iter().find(holds).or(ways.last()) else { return Err(Pushed::Skipped { dialect: 0 }) };
+        match way.fate.unwrap_or_else(|| plan.dialects[way.dialect].fate(record, is_part)) {
+            Fate::Row => Ok(&way.layout),
+            fate => Err(self.put_aside(way.dialect, fate)),
+        }
+    }
+
+    /// Reads the first record of its layout, or one of no known layout.
+    #[inline(never)]
+    fn push_new<R: RawRecord>(&mut self, record: &R, from: Whence<'_>, layouts: &mut Layouts) -> Pushed {
         let plan = Arc::clone(&self.plan);
-        let way = match record.layout() {
-            Some(number) => layouts.get(number, &plan, record, from.part_of).find(&plan, record, from.part_of),
-            None => None,
-        };
-        let (dialect, fate, fields) = match way {
-            Some((way, fate)) => (way.dialect, fate, &way.layout.fields),
-            None => {
-                let (dialect, fate) = recognise(&plan, record, from.part_of);
-                (dialect, fate, &plan.dialects[dialect].fields)
-            }
-        };
+        let (dialect, fate) = recognise(&plan, record, from.part_of);
+        if fate == Fate::Row && !from.in_turn {
+            return Pushed::Held;
+        }
+        if let Some(number) = record.layout() {
+            layouts.learn(number, &plan, record, from.part_of);
+        }
+        if fate != Fate::Row {
+            return self.put_aside(dialect, fate);
+        }
+        self.write(record, dialect, &plan.dialects[dialect].fields, from);
+        self.counts.duplicate_keys += u64::from(record.duplicate_keys());
+        Pushed::Row { dialect }
+    }
+
+    /// Counts what is no row.
+    fn put_aside(&mut self, dialect: usize, fate: Fate) -> Pushed {
         match fate {
-            Fate::Opened => return Pushed::Opened { dialect },
-            Fate::Row if !from.in_turn => return Pushed::Held,
-            Fate::Row => {
-                self.write(record, dialect, fields, from);
-                self.counts.duplicate_keys += u64::from(record.duplicate_keys());
-                return Pushed::Row { dialect };
-            }
+            Fate::Opened | Fate::Row => return Pushed::Opened { dialect },
             Fate::Event => self.counts.skip("event"),
-            Fate::Skipped(reason) => self.counts.skip(&plan.dialects[dialect].skips[reason].0),
+            Fate::Skipped(reason) => self.counts.skip(&self.plan.dialects[dialect].skips[reason].0),
         }
         Pushed::Skipped { dialect }
     }
@@ -216,52 +235,42 @@ pub fn recognise<R: RawRecord>(plan: &ReadPlan, record: &R, part_of: Option<usiz
 }
 
 impl Layouts {
-    /// What is known of a layout, settled with its first record.
-    fn get<R: RawRecord>(&mut self, number: usize, plan: &ReadPlan, record: &R, part_of: Option<usize>) -> &Known {
+    /// Settles how records of a layout are read, given its first.
+    fn learn<R: RawRecord>(&mut self, number: usize, plan: &ReadPlan, record: &R, part_of: Option<usize>) {
         if self.0.len() <= number {
             self.0.resize_with(number + 1, || None);
         }
-        self.0[number].get_or_insert_with(|| Known::new(plan, record.present(), part_of))
+        self.0[number] = Some(Known::new(plan, record.present(), part_of));
     }
 }
 
 impl Known {
     fn new(plan: &ReadPlan, present: &[u32], part_of: Option<usize>) -> Self {
         let has = |slot: u32| present.contains(&slot);
-        let way = |number: usize| {
+        let way = |number: usize, is_certain: bool| {
             let dialect = &plan.dialects[number];
-            let layout = Layout::of(number, &dialect.fields, present, &plan.outputs);
-            Way { dialect: number, fate: dialect.fate_by_presence(has, part_of.is_some()), layout }
+            let layout = Layout::of(number, dialect, present, &plan.outputs);
+            Way { dialect: number, is_certain, fate: dialect.fate_by_presence(has, part_of.is_some()), layout }
         };
         let mut ways = Vec::new();
         match part_of {
-            Some(number) => ways.push(way(number)),
+            Some(number) => ways.push(way(number, true)),
             None => {
                 for (number, dialect) in plan.dialects.iter().enumerate() {
-                    let holds = dialect.recognise.by_presence(has);
-                    if holds != Some(false) {
-                        ways.push(way(number));
-                    }
-                    if holds == Some(true) {
-                        break;
+                    match dialect.recognise.by_presence(has) {
+                        Some(false) => {}
+                        None => ways.push(way(number, false)),
+                        Some(true) => {
+                            ways.push(way(number, true));
+                            break;
+                        }
                     }
                 }
             }
         }
-        match &mut ways[..] {
+        match &ways[..] {
             [Way { fate: Some(Fate::Row), .. }] => Known::Row(ways.swap_remove(0).layout),
             _ => Known::Ways(ways),
         }
-    }
-
-    /// The way of a record of the layout; None where it is an open one that no value decided for.
-    fn find<R: RawRecord>(&self, plan: &ReadPlan, record: &R, part_of: Option<usize>) -> Option<(&Way, Fate)> {
-        let ways = match self {
-            Known::Row(_) => return None,
-            Known::Ways(ways) => ways,
-        };
-        let holds = |way: &&Way| part_of.is_some() || plan.dialects[way.dialect].recognise.holds(record);
-        let way = ways.iter().find(holds)?;
-        Some((way, way.fate.unwrap_or_else(|| plan.dialects[way.dialect].fate(record, part_of.is_some()))))
     }
 }

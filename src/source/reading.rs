@@ -103,6 +103,21 @@ impl Reading {
         }
     }
 
+    /// The unit, if the value is the one that stands at a slot, unless it is zero.
+    pub fn plain_but_for_zero(&self) -> Option<Option<Unit>> {
+        let (From::Values(lookups), UnitAt::Fixed(unit)) = (&self.from, &self.unit) else { return None };
+        let is_zero = |null: &String| number::float(null.as_bytes()) == Ok(0.0);
+        let is_plain = lookups.iter().all(|lookup| lookup.inner.is_empty())
+            && self.nulls.iter().all(is_zero)
+            && self.values.is_empty()
+            && self.other.is_none()
+            && self.divide.is_none()
+            && self.unless_equal.is_none()
+            && !self.has_no_date
+            && !self.not_negative;
+        is_plain.then_some(*unit)
+    }
+
     pub fn find<'a, R: RawRecord>(&'a self, record: &'a R) -> Found<'a> {
         match &self.from {
             From::Constant(text) => Found::Raw(RawValue::Text { bytes: text.as_bytes(), escaped: false }, None),

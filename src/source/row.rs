@@ -57,13 +57,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
         }
     }
 
-    fn write_canonical(
-        &mut self,
-        column: Column,
-        builder: &mut Builder,
-        from: &Provenance,
-        offset: u64,
-    ) {
+    fn write_canonical(&mut self, column: Column, builder: &mut Builder, from: &Provenance, offset: u64) {
         match column {
             Column::Failed => builder.flag(self.failed()),
             Column::SourceFile => builder.text(Some(from.file.as_bytes())),

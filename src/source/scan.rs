@@ -30,6 +30,7 @@ use futures::StreamExt;
 use object_store::ObjectStore;
 
 use crate::record::excerpt::Excerpt;
+use crate::source::LogFile;
 use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
@@ -37,7 +38,6 @@ use crate::source::csv::{self, CsvRecords, Row};
 use crate::source::document::Documents;
 use crate::source::format::Format;
 use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, write_text};
-use crate::source::LogFile;
 use crate::source::mapping::Mapping;
 use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::record::excerpt::Excerpt;
 use crate::source::carried::Carried;
 use crate::source::json::{ObjectWriter, Record, Sink, write_text};
-use crate::source::plan::ReadPlan;
 use crate::source::nest::Nest;
+use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Pushed, RawRecord, RecordReader, Whence};
 use crate::source::rejects::Rejects;
 use crate::source::value::{RawValue, Reject};
@@ -29,11 +29,7 @@ pub trait Watcher {
 
 impl Desk<'_> {
     pub fn reborrow(&mut self) -> Desk<'_> {
-        // written out, since a trait object in an option is not shortened by itself
-        let watcher = match &mut self.watcher {
-            Some(watcher) => Some(&mut **watcher as &mut dyn Watcher),
-            None => None,
-        };
+        let watcher = self.watcher.as_mut().map(|watcher| &mut **watcher as &mut dyn Watcher);
         Desk { reader: self.reader, rejects: self.rejects, file: self.file, watcher }
     }
 
@@ -149,11 +145,18 @@ impl<'a, L: Level<'a>> Sink for RecordSink<'a, L> {
     }
 }
 
-/// Whether a line is JSON of another kind, or what is left of some: text that people wrote has no quoted key.
+/// Whether a line is JSON of another kind, or what is left of a broken record, rather than text that a person wrote: a
+/// quoted key, more braces closed than opened, control characters.
 fn is_json(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    memchr::memmem::find(line, b"\":").is_some()
+    let has_key =
+        memchr::memchr_iter(b'"', line).any(|quote| line[quote + 1..].trim_ascii_start().first() == Some(&b':'));
+    let count = |byte| memchr::memchr_iter(byte, line).count();
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | 0x1b);
+    has_key
+        || count(b'}') > count(b'{')
         || matches!(line.first(), Some(b'{' | b'"'))
+        || line.iter().any(is_control)
         || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 

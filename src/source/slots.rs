@@ -37,11 +37,9 @@ impl Slots {
     }
 
     pub fn test(&mut self, condition: &Condition, json: &[ValuePath]) -> Test {
-        let mut lookups = |paths: &[ValuePath]| -> Vec<Lookup> {
-            paths.iter().map(|path| self.lookup_through(path, json)).collect()
-        };
-        let (keys, any, without) =
-            (lookups(&condition.keys), lookups(&condition.any), lookups(&condition.without));
+        let mut lookups =
+            |paths: &[ValuePath]| -> Vec<Lookup> { paths.iter().map(|path| self.lookup_through(path, json)).collect() };
+        let (keys, any, without) = (lookups(&condition.keys), lookups(&condition.any), lookups(&condition.without));
         let mut valued = |values: &[(ValuePath, Vec<String>)]| -> Vec<(Lookup, Box<[String]>)> {
             values.iter().map(|(path, texts)| (self.lookup_through(path, json), texts.clone().into())).collect()
         };

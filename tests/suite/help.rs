@@ -82,7 +82,7 @@ fn mistakes_are_told_with_a_way_out() {
 #[test]
 fn a_report_for_people_looks_like_this() {
     let workspace =
-        Workspace::with("log.ndjson", format!("{}\nnonsense\n{}\n", good("a"), good("b").replace("100", "3000")));
+        Workspace::with("log.ndjson", format!("{}\n[1]\n{}\n", good("a"), good("b").replace("100", "3000")));
     snapshot("table_latency", &workspace.run(&["latency", "--by", "input-bucket", "log.ndjson"]));
     snapshot("table_strict", &workspace.run(&["workload", "--strict", "log.ndjson"]));
     snapshot("table_nothing_found", &workspace.run(&["latency", "--since", "2030-01-01", "log.ndjson"]));

@@ -15,6 +15,7 @@ mod locating;
 mod memory;
 mod numbers;
 mod outputs;
+mod producers;
 mod reading;
 mod readme;
 mod real_data;

@@ -27,6 +27,11 @@ const fn counts(records: u64, rejected: u64) -> Records {
     Records { records, rejected, used: records - rejected }
 }
 
+/// The same with so many records that are no requests.
+fn skipping(counts: Records, skipped: u64) -> Records {
+    Records { used: counts.used - skipped, ..counts }
+}
+
 /// A log with `bad` as the second of three records costs that record, which is rejected as `why`.
 #[track_caller]
 fn assert_rejected(bad: &[u8], why: &str) {
@@ -93,12 +98,13 @@ fn lines_of_plain_text_between_records_cost_themselves_only() {
         ["INFO server started on [::]:8000 {", &good("a"), "Traceback (most recent call last):", &good("b"), "bye"];
     let report = read(log.join("\n"));
     assert_eq!(ids(&report), ["a", "b"]);
-    assert_eq!(report.records(), counts(5, 3));
+    assert_eq!(report.records(), skipping(counts(5, 0), 3));
+    assert_eq!(report.note("skipped"), ("records are no requests: text", Some(3)));
 }
 
 #[test]
-fn a_line_that_is_no_object_is_rejected() {
-    for line in ["[1,2]", "\"text\"", "42", "null", "true", "not json at all", "\0\0\0\0"] {
+fn a_line_that_is_json_but_no_object_is_rejected() {
+    for line in ["[1,2]", "\"text\"", "42", "null", "true", "\0\0\0\0", "e\": 3}", "half\"}", "3, \"b\" : 4"] {
         assert_rejected(line.as_bytes(), "not a JSON object");
     }
 }
@@ -276,8 +282,12 @@ fn escapes_in_keys_and_texts_are_resolved() {
 }
 
 #[test]
-fn an_empty_object_is_a_record() {
-    assert_eq!(odd_row(" { } ").0["request_id"], Value::Null);
+fn an_object_without_any_field_of_a_request_is_none() {
+    for line in [" { } ", r#"{"version":3}"#, r#"{"level":"INFO","ts":"2025-06-01T00:00:00Z","msg":"ready"}"#] {
+        let report = read(format!("{}\n{line}\n{}\n", good("a"), good("b")));
+        assert_eq!(ids(&report), ["a", "b"], "{line}");
+        assert_eq!(report.records(), skipping(counts(3, 0), 1), "{line}");
+    }
 }
 
 #[test]
@@ -343,13 +353,13 @@ fn troubled_log() -> Vec<u8> {
 #[test]
 fn what_is_rejected_does_not_depend_on_what_is_read() {
     let workspace = Workspace::with("log.ndjson", troubled_log());
-    let expected = counts(11, 6);
+    let expected = skipping(counts(11, 5), 1);
     for query in ["SELECT count(*) FROM logs", "SELECT sum(input_tokens) FROM logs", "SELECT * FROM logs"] {
         let report = workspace.sql(query, &["log.ndjson"]);
         assert_eq!(report.records(), expected, "{query}");
         assert_eq!(report.counted("undated"), 4, "{query}");
         assert_eq!(report.note("duplicate_keys").1, Some(1), "{query}");
-        assert_eq!(report.note("rejected").1, Some(6), "{query}");
+        assert_eq!(report.note("rejected").1, Some(5), "{query}");
     }
     for arguments in [["latency", "--metric", "all"], ["latency", "--by", "request_id"], ["workload", "--by", "model"]]
     {
@@ -386,7 +396,7 @@ fn records_are_the_same_whatever_the_number_of_threads() {
     };
     let one = ask("1");
     // the byte order marks of the 30 pasted logs are not at the start of the file
-    assert_eq!(one.records(), counts(3000 + 30 * 11, 30 * 7));
+    assert_eq!(one.records(), skipping(counts(3000 + 30 * 11, 30 * 6), 30));
     assert_eq!(one, ask("8"));
 }
 

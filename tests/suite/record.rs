@@ -59,16 +59,16 @@ fn the_unit_of_a_duration_is_the_suffix_of_its_key() {
         (r#"{"latency_decode_ms":6}"#, "decode_time_ms", json!(6.0)),
         (r#"{"queue_ms":7}"#, "queue_wait_ms", json!(7.0)),
         // without a suffix there is no unit, whatever the size
-        (r#"{"latency":1500}"#, "total_latency_ms", Value::Null),
-        (r#"{"ttft":0.5}"#, "ttft_ms", Value::Null),
+        (r#"{"request_id":"x","latency":1500}"#, "total_latency_ms", Value::Null),
+        (r#"{"request_id":"x","ttft":0.5}"#, "ttft_ms", Value::Null),
     ]);
 }
 
 #[test]
 fn a_per_token_time_of_another_definition_never_fills_tpot() {
     assert_filled(&[
-        (r#"{"inter_token_latency_s":0.1}"#, "tpot_ms", Value::Null),
-        (r#"{"time_per_output_token_ms":100}"#, "tpot_ms", Value::Null),
+        (r#"{"request_id":"x","inter_token_latency_s":0.1}"#, "tpot_ms", Value::Null),
+        (r#"{"request_id":"x","time_per_output_token_ms":100}"#, "tpot_ms", Value::Null),
         (r#"{"tpot_ms":12.5}"#, "tpot_ms", json!(12.5)),
     ]);
 }
@@ -180,8 +180,8 @@ fn failed_is_true_false_or_unknown() {
         // cut short or filtered is hidden, not failed
         (r#"{"finish_reason":"length"}"#, &no),
         (r#"{"finish_reason":"content_filter"}"#, &no),
-        (r#"{}"#, &unknown),
-        (r#"{"status":null}"#, &unknown),
+        (r#"{"request_id":"x"}"#, &unknown),
+        (r#"{"request_id":"x","status":null}"#, &unknown),
         (r#"{"latency_ms":1}"#, &unknown),
     ];
     assert_filled(&cases.map(|(record, failed)| (record, "failed", failed.clone())));

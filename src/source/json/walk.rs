@@ -66,8 +66,14 @@ mod tests {
         let at = |path: &[Step]| walk(json, path);
         assert_eq!(at(&[Step::AnyKey, Step::Key("n".into())]), RawValue::Number(b"1"));
         let list = |last: &str| [steps("b.list")[0..2].to_vec(), steps(last)].concat();
-        assert_eq!(at(&[list("z")[..2].to_vec(), vec![Step::AnyItem, Step::Key("q".into())]].concat()), RawValue::Number(b"2"));
-        assert_eq!(at(&[list("z")[..2].to_vec(), vec![Step::Item(-1), Step::Key("q".into())]].concat()), RawValue::Number(b"3"));
+        assert_eq!(
+            at(&[list("z")[..2].to_vec(), vec![Step::AnyItem, Step::Key("q".into())]].concat()),
+            RawValue::Number(b"2")
+        );
+        assert_eq!(
+            at(&[list("z")[..2].to_vec(), vec![Step::Item(-1), Step::Key("q".into())]].concat()),
+            RawValue::Number(b"3")
+        );
         assert_eq!(at(&[list("z")[..2].to_vec(), vec![Step::Item(7)]].concat()), RawValue::Missing);
     }
 

@@ -85,7 +85,11 @@ impl Joins {
         let joined = Joined { text: Vec::new(), offset: piece.offset, labels };
         let mut join = Join { by: piece.by, joined, balance: Balance::default(), ending: piece.ending };
         join.add(&piece.text, piece.ending);
-        if join.is_done() { done.push(join.joined) } else { self.open.push(join) }
+        if join.is_done() {
+            done.push(join.joined)
+        } else {
+            self.open.push(join)
+        }
         done
     }
 

@@ -14,9 +14,8 @@ pub(super) fn item(part: Part) -> Option<Item> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| tree.get(key).and_then(Tree::scalar));
     let usage = USAGES.iter().find_map(|key| tree.get(key));
     // an object in a CSV cell is a text
-    let has_usage = usage.is_some_and(|usage| {
-        !usage.members().is_empty() || usage.scalar().is_some_and(|text| text.contains(':'))
-    });
+    let has_usage =
+        usage.is_some_and(|usage| !usage.members().is_empty() || usage.scalar().is_some_and(|text| text.contains(':')));
     let is_call = text(&["type"]).is_some_and(|kind| kind == "GENERATION" || kind == "EMBEDDING");
     let id = text(&["id"]).unwrap_or_default().into_owned();
     let parent = text(&PARENTS).filter(|parent| !parent.is_empty()).map(|parent| parent.into_owned());

@@ -89,7 +89,8 @@ fn plain(value: &Tree<'_>) -> Option<Vec<u8>> {
     let (kind, inner) = value.members().first().map(|(kind, inner)| (&**kind, inner))?;
     match kind {
         "arrayValue" => {
-            let items: Vec<Vec<u8>> = inner.get("values").map_or(&[][..], Tree::items).iter().filter_map(plain).collect();
+            let items: Vec<Vec<u8>> =
+                inner.get("values").map_or(&[][..], Tree::items).iter().filter_map(plain).collect();
             Some([b"[", items.join(&b","[..]).as_slice(), b"]"].concat())
         }
         "kvlistValue" => {

@@ -1,0 +1,90 @@
+//! `infer-stats profiles init`: a profile for the records of a log, as far as their keys tell.
+
+use std::fmt::Write;
+
+use super::assignment::{Assignment, assign};
+use super::key::{Key, SEPARATOR};
+use super::survey::Survey;
+use crate::record::Kind;
+use crate::request::{Request, Word};
+use crate::source::logs::Logs;
+
+/// Keys that a record is recognised by.
+const RECOGNISED_BY: usize = 4;
+
+/// The text of a profile for the first log of a request.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn proposal(request: &Request, logs: &Logs) -> anyhow::Result<String> {
+    let file = logs.files.first();
+    let survey = file.map(|file| Survey::of(file, logs, request.limits.threads)).transpose()?;
+    let survey = survey.ok_or_else(|| anyhow::anyhow!("there is no log to propose a profile for"))?;
+    let assigned = assign(&survey, &logs.mappings[survey.file.mapping], request, &request.columns);
+    let mut text = String::from(
+        "# A proposal: check each unit, and what `timestamp` means, against what the producer documents.\n",
+    );
+    writeln!(text, "title = \"{}\"", escaped(&survey.file.input.name))?;
+    writeln!(text, "\n[recognise]\nkeys = [{}]", recognised_by(&survey).join(", "))?;
+    writeln!(text, "\n[columns]")?;
+    for (key, assignments) in survey.keys.iter().zip(&assigned) {
+        for assignment in assignments.iter().filter(|assignment| assignment.after.is_none()) {
+            writeln!(text, "{}", line(key, assignment))?;
+        }
+    }
+    let unread = survey.keys.iter().zip(&assigned).filter(|(_, assigned)| assigned.is_empty()).map(|(key, _)| key);
+    let unread: Vec<String> = unread.map(|key| format!("# {} ({})\n", path(key), types(key))).collect();
+    if !unread.is_empty() {
+        write!(
+            text,
+            "\n# Not read; to read one, give the column that it fills: column = \"key\"\n{}",
+            unread.concat()
+        )?;
+    }
+    Ok(text)
+}
+
+fn line(key: &Key, assignment: &Assignment) -> String {
+    let (column, path) = (&assignment.column, path(key));
+    if column == "failed" && assignment.kind == Kind::Flag {
+        return format!("error = \"{}\"", escaped(&path));
+    }
+    match (assignment.kind, assignment.unit) {
+        (Kind::Duration, Some(unit)) => {
+            format!("{column} = {{ path = \"{}\", unit = \"{}\" }}", escaped(&path), unit.word())
+        }
+        // a duration whose unit nobody states
+        (Kind::Duration, None) => format!("# {column} = {{ path = \"{}\", unit = \"?\" }}", escaped(&path)),
+        _ => format!("{column} = \"{}\"", escaped(&path)),
+    }
+}
+
+/// Keys that all records have, those first that fewest other producers have: long names.
+fn recognised_by(survey: &Survey) -> Vec<String> {
+    let is_common = |key: &&Key| {
+        key.present.unwrap_or(0) + key.nulls >= survey.records.saturating_sub(survey.counts.rejected_total()).max(1)
+    };
+    let mut keys: Vec<String> = survey.keys.iter().filter(is_common).map(path).collect();
+    keys.sort_by_key(|key| (std::cmp::Reverse(key.len()), key.clone()));
+    keys.truncate(RECOGNISED_BY);
+    keys.iter().map(|key| format!("\"{}\"", escaped(key))).collect()
+}
+
+/// The path of a key as a profile writes it.
+fn path(key: &Key) -> String {
+    let quoted = |part: &str| match part.contains(['.', '[', '"', '*']) {
+        true => format!("\"{part}\""),
+        false => part.to_owned(),
+    };
+    key.name.split(SEPARATOR).map(quoted).collect::<Vec<_>>().join(".")
+}
+
+fn types(key: &Key) -> String {
+    let types: Vec<&str> = key.types().iter().map(|(kind, _)| kind.word()).collect();
+    if types.is_empty() { "null".to_owned() } else { types.join(", ") }
+}
+
+/// Inside a basic string of TOML.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}

@@ -1,0 +1,154 @@
+//! The records of every known producer, each against rows that were written by hand from its documentation.
+//!
+//! `testdata/producers/NAME.sample.EXT` is what the producer writes, `NAME.expected.jsonl` the canonical rows of the
+//! requests in it, and `NAME.skipped.json` how many of its other records are left out, by reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::command::Workspace;
+
+/// Columns that say where a row comes from, and the weight that every row has.
+const APART: [&str; 3] = ["source_file", "source_offset", "sample_weight"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/producers")
+}
+
+/// Name and path of every sample.
+fn samples() -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let named = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.split_once(".sample.")?.0.to_owned();
+        Some((name, path))
+    };
+    let mut samples: Vec<_> = entries.filter_map(named).collect();
+    samples.sort();
+    assert!(samples.len() > 50, "{}", samples.len());
+    samples
+}
+
+fn expected(name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(folder().join(format!("{name}.expected.jsonl"))).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn skipped(name: &str) -> BTreeMap<String, u64> {
+    match fs::read_to_string(folder().join(format!("{name}.skipped.json"))) {
+        Ok(text) => serde_json::from_str(&text).unwrap(),
+        Err(_) => BTreeMap::new(),
+    }
+}
+
+/// The reasons of a report's skipped records.
+fn reasons(report: &Value) -> BTreeMap<String, u64> {
+    let notes = report["notes"].as_array().unwrap().iter();
+    let skipped = notes.filter(|note| note["code"] == "skipped");
+    let reason = |note: &Value| note["text"].as_str().unwrap().split_once(": ").unwrap().1.to_owned();
+    skipped.map(|note| (reason(note), note["count"].as_u64().unwrap())).collect()
+}
+
+/// A row without what is null and what is not the record's own.
+fn values(row: &Value) -> Map<String, Value> {
+    let is_own = |name: &str, value: &Value| !value.is_null() && !APART.contains(&name);
+    row.as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, value)| is_own(name, value))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect()
+}
+
+/// Times and money as what they mean; numbers may differ by what a float holds.
+fn are_equal(column: &str, got: &Value, expected: &Value) -> bool {
+    let instant = |value: &Value| value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    match (got, expected) {
+        (Value::Number(got), Value::Number(expected)) => {
+            let (got, expected) = (got.as_f64().unwrap(), expected.as_f64().unwrap());
+            (got - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+        }
+        _ if column.ends_with("_at") || column == "timestamp" => {
+            instant(got).is_some() && instant(got) == instant(expected)
+        }
+        _ if column == "cost_logged" => {
+            let number = |value: &Value| value.as_str().map(|text| text.parse::<f64>().unwrap()).or(value.as_f64());
+            number(got) == number(expected)
+        }
+        _ => got == expected,
+    }
+}
+
+fn difference(got: &Map<String, Value>, expected: &Map<String, Value>) -> Vec<String> {
+    let columns: BTreeSet<&String> = got.keys().chain(expected.keys()).collect();
+    let differs = |column: &&String| match (got.get(*column), expected.get(*column)) {
+        (Some(got), Some(expected)) => !are_equal(column, got, expected),
+        _ => true,
+    };
+    let told = |column: &String| format!("{column}: {:?} instead of {:?}", got.get(column), expected.get(column));
+    columns.into_iter().filter(differs).map(told).collect()
+}
+
+#[test]
+fn every_sample_reads_as_its_hand_written_rows() {
+    let workspace = Workspace::new();
+    let mut wrong = Vec::new();
+    for (name, path) in samples() {
+        let path = path.to_str().unwrap();
+        let run = workspace.run(&["inspect", "--format", "jsonl", path]);
+        let rows: Vec<Value> = run.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let expected = expected(&name);
+        if rows.len() != expected.len() {
+            wrong.push(format!("{name}: {} rows instead of {}", rows.len(), expected.len()));
+        }
+        for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
+            let differing = difference(&values(row), expected.as_object().unwrap());
+            wrong.extend(differing.into_iter().map(|text| format!("{name}, row {}: {text}", number + 1)));
+        }
+        let report = workspace.run(&["sql", "--format", "json", "SELECT count(*) FROM logs", path]).report_anyway();
+        if reasons(&report.0) != skipped(&name) || report.counted("rejected") > 0 {
+            wrong.push(format!("{name}: {:?} skipped instead of {:?}", reasons(&report.0), skipped(&name)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_profile_recognises_a_sample_of_its_own_name() {
+    let workspace = Workspace::new();
+    let profiles = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles")).unwrap();
+    for path in profiles.map(|entry| entry.unwrap().path()) {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let (_, sample) = samples().into_iter().find(|(sample, _)| *sample == name).unwrap_or_else(|| panic!("{name}"));
+        let report = workspace.run(&["inspect", "--format", "json", sample.to_str().unwrap()]).report_anyway();
+        let named = |row: &&Value| row["key"] == "(profile)";
+        let known: Vec<&Value> = report.rows().iter().filter(named).map(|row| &row["types"]).collect();
+        let listed = workspace.run(&["profiles", &name]).exits(0);
+        // an envelope is not what a record is read by, and an event no row
+        let is_read = !listed.text().contains("[envelope]") && !listed.text().contains("table = \"events\"");
+        assert!(
+            !is_read || skipped(&name).contains_key("summary of a run") || known.contains(&&json!(name)),
+            "{name}: {known:?}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_of_all_samples_gives_one_report_with_every_record_accounted_for() {
+    let workspace = Workspace::new();
+    for (_, path) in samples() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        workspace.write(&format!("logs/{name}"), fs::read(&path).unwrap());
+    }
+    let report = workspace.report(&["workload", "logs"]);
+    let requests: usize = samples().iter().map(|(name, _)| expected(name).len()).sum();
+    report.records();
+    assert_eq!(report.row()["requests"], requests);
+    let mut expected_reasons = BTreeMap::new();
+    for (name, _) in samples() {
+        skipped(&name).into_iter().for_each(|(reason, count)| *expected_reasons.entry(reason).or_default() += count);
+    }
+    assert_eq!(reasons(&report.0), expected_reasons);
+}
