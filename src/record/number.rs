@@ -94,6 +94,26 @@ pub fn short_float(number: Excerpt<'_>) -> Option<f64> {
     Window::ending(number)?.decimal()
 }
 
+/// An epoch in seconds with ten digits before its point and up to nine behind it, of the years 2015 to 2026, as
+/// nanoseconds. None is not sure.
+#[inline(always)]
+pub fn short_epoch(number: Excerpt<'_>) -> Option<i64> {
+    const YEARS: std::ops::Range<i64> = 1_420_070_400..1_798_761_600;
+    const PLACES: [i64; 10] =
+        [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1000, 100, 10, 1];
+    let text = number.text.get(number.start..number.end)?;
+    let (whole, rest) = text.split_first_chunk::<10>()?;
+    let seconds = digits_value(Window::of(whole)?.bytes)? as i64;
+    let fraction = match rest {
+        [] => 0,
+        [b'.', digits @ ..] if digits.len() <= 9 => {
+            digits_value(Window::of(digits)?.bytes)? as i64 * PLACES[digits.len()]
+        }
+        _ => return None,
+    };
+    YEARS.contains(&seconds).then_some(seconds * 1_000_000_000 + fraction)
+}
+
 /// A run of up to 16 digits with an optional minus: what nearly every count looks like.
 #[inline]
 fn short_integer(text: &[u8]) -> Option<i64> {

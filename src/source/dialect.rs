@@ -183,7 +183,8 @@ impl Dialect {
         Some(self.cargo())
     }
 
-    fn cargo(&self) -> Fate {
+    /// What a record is that nothing is taken out of, and that is not skipped.
+    pub fn cargo(&self) -> Fate {
         match self.carries {
             Cargo::Request => Fate::Row,
             Cargo::Event => Fate::Event,
@@ -207,7 +208,7 @@ impl Cargo {
 }
 
 /// Whether a value is a text that may hold an object or a list.
-fn holds_json(value: RawValue<'_>) -> bool {
+pub fn holds_json(value: RawValue<'_>) -> bool {
     matches!(value, RawValue::Text { bytes, .. } if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')))
 }
 

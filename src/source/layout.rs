@@ -12,6 +12,7 @@ use crate::record::timestamp::Clock;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind, number};
 use crate::source::builder::Builder;
+use crate::source::counts::Counts;
 use crate::source::dialect::Dialect;
 use crate::source::plan::field_of_clue;
 use crate::source::reader::RawRecord;
@@ -65,8 +66,35 @@ pub(crate) enum Shortcut {
         slot: Slot,
         zero_is_usual: bool,
     },
-    Time(Slot),
+    Time(Moment),
+    /// From one time to another, in a layout without the duration itself.
+    Span { from: Moment, to: Moment },
     Failed(Slot, Clue),
+}
+
+/// Where a time stands, and whether a number there counts seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    slot: u32,
+    may_be_seconds: bool,
+}
+
+impl Moment {
+    fn of(candidates: &Candidates) -> Option<Self> {
+        let first = candidates.first().filter(|slot| slot.reading == PLAIN)?;
+        Some(Self { slot: first.slot, may_be_seconds: matches!(first.unit, None | Some(Unit::Seconds)) })
+    }
+
+    /// The time, if it is written as usual.
+    #[inline(always)]
+    fn read<R: RawRecord>(self, record: &R, clock: &Clock) -> Option<i64> {
+        let excerpt = record.excerpt(self.slot as usize)?;
+        match excerpt.text.get(excerpt.start) {
+            Some(b'"') => clock.same_minute(excerpt.inside()),
+            _ if self.may_be_seconds => number::short_epoch(excerpt),
+            _ => None,
+        }
+    }
 }
 
 impl Layout {
@@ -93,7 +121,16 @@ impl Shortcut {
                 _ => Shortcut::Closed,
             };
         }
-        let Some(&slot) = fields[column.index()].first() else { return Shortcut::Closed };
+        if column.kind() == Kind::Time {
+            return Moment::of(&fields[column.index()]).map_or(Shortcut::Closed, Shortcut::Time);
+        }
+        let Some(&slot) = fields[column.index()].first() else {
+            let moment = |column: Column| Moment::of(&fields[column.index()]);
+            return match (column, moment(Column::Timestamp), moment(Column::CompletedAt)) {
+                (Column::TotalLatencyMs, Some(from), Some(to)) => Shortcut::Span { from, to },
+                _ => Shortcut::Closed,
+            };
+        };
         let (slot, zero_is_usual) = match slot.reading {
             PLAIN => (slot, true),
             reading => match readings[reading as usize].plain_but_for_zero() {
@@ -104,14 +141,13 @@ impl Shortcut {
         match column.kind() {
             Kind::Count => Shortcut::Count { slot, zero_is_usual },
             Kind::Number | Kind::Duration => Shortcut::Number { slot, zero_is_usual },
-            Kind::Time if zero_is_usual => Shortcut::Time(slot),
             _ => Shortcut::Closed,
         }
     }
 
     /// Appends the value if it is as usual; false if it is not, and nothing was appended.
     #[inline(always)]
-    pub fn take<R: RawRecord>(self, record: &R, clock: &Clock, builder: &mut Builder) -> bool {
+    pub fn take<R: RawRecord>(self, record: &R, clock: &Clock, counts: &mut Counts, builder: &mut Builder) -> bool {
         let excerpt = |slot: Slot| record.excerpt(slot.slot as usize);
         match (self, builder) {
             (Shortcut::Count { slot, zero_is_usual }, Builder::Count(builder)) => {
@@ -123,9 +159,13 @@ impl Shortcut {
                 let in_unit = value.map(|value| slot.unit.map_or(value, |unit| unit.to_ms(value)));
                 in_unit.map(|value| builder.append_value(value)).is_some()
             }
-            (Shortcut::Time(slot), Builder::Time(builder)) => {
-                let time = excerpt(slot).and_then(|excerpt| clock.same_minute(excerpt.inside()));
-                time.map(|time| builder.append_value(time)).is_some()
+            (Shortcut::Time(moment), Builder::Time(builder)) => {
+                moment.read(record, clock).map(|time| builder.append_value(time)).is_some()
+            }
+            (Shortcut::Span { from, to }, Builder::Number(builder)) => {
+                let times = from.read(record, clock).zip(to.read(record, clock));
+                let span = times.map(|(from, to)| builder.append_value((to - from) as f64 / 1_000_000.0));
+                span.map(|()| counts.derived(Column::TotalLatencyMs, 1)).is_some()
             }
             (Shortcut::Failed(slot, clue), Builder::Flag(builder)) => {
                 let raw = record.raw(slot.slot as usize);

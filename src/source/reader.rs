@@ -13,10 +13,11 @@ use crate::record::{Column, timestamp};
 use crate::source::builder::Builder;
 use crate::source::carried::Carried;
 use crate::source::counts::PublishedCounts;
-use crate::source::dialect::Fate;
+use crate::source::dialect::{Dialect, Fate, holds_json};
 use crate::source::layout::{Candidates, Layout};
 use crate::source::plan::ReadPlan;
 use crate::source::row::Row;
+use crate::source::slots::Test;
 use crate::source::value::RawValue;
 
 /// A record whose values can be asked for by slot.
@@ -81,6 +82,9 @@ struct Way {
     /// Whether the layout alone tells the dialect.
     is_certain: bool,
     fate: Option<Fate>,
+    /// The tests of the dialect that the layout leaves open, by what it has.
+    skips: Vec<(usize, Test)>,
+    embedded: Vec<u32>,
     layout: Layout,
 }
 
@@ -119,7 +123,7 @@ impl RecordReader {
     pub fn push<R: RawRecord>(&mut self, record: &R, from: Whence<'_>, layouts: &mut Layouts) -> Pushed {
         let layout = match record.layout().and_then(|number| layouts.0.get(number)?.as_ref()) {
             Some(Known::Row(layout)) => layout,
-            Some(Known::Ways(ways)) => match self.decide(ways, record, from) {
+            Some(Known::Ways(ways)) => match self.decide(ways, record) {
                 Ok(layout) => layout,
                 Err(pushed) => return pushed,
             },
@@ -133,7 +137,7 @@ impl RecordReader {
         self.rows += 1;
         let mut counted = 0;
         for (output, (shortcut, builder)) in layout.shortcuts.iter().zip(&mut self.builders).enumerate() {
-            if !shortcut.take(record, &self.clock, builder) {
+            if !shortcut.take(record, &self.clock, &mut self.counts, builder) {
                 let mut row = Row {
                     record,
                     fields: &layout.fields,
@@ -156,14 +160,12 @@ impl RecordReader {
         &mut self,
         ways: &'w [Way],
         record: &R,
-        from: Whence<'_>,
     ) -> Result<&'w Layout, Pushed> {
         let plan = &self.plan;
-        let is_part = from.part_of.is_some();
         let holds = |way: &&Way| way.is_certain || plan.dialects[way.dialect].recognise.holds(record);
         // the last way holds for every record
         let Some(way) = ways.iter().find(holds).or(ways.last()) else { return Err(Pushed::Skipped { dialect: 0 }) };
-        match way.fate.unwrap_or_else(|| plan.dialects[way.dialect].fate(record, is_part)) {
+        match way.fate.unwrap_or_else(|| way.fate_of(record, &plan.dialects[way.dialect])) {
             Fate::Row => Ok(&way.layout),
             fate => Err(self.put_aside(way.dialect, fate)),
         }
@@ -234,6 +236,19 @@ pub fn recognise<R: RawRecord>(plan: &ReadPlan, record: &R, part_of: Option<usiz
     (dialect, plan.dialects[dialect].fate(record, part_of.is_some()))
 }
 
+impl Way {
+    /// What a record of the layout is.
+    fn fate_of<R: RawRecord>(&self, record: &R, dialect: &Dialect) -> Fate {
+        if self.embedded.iter().any(|&slot| holds_json(record.raw(slot as usize))) {
+            return Fate::Opened;
+        }
+        match self.skips.iter().find(|(_, test)| test.holds(record)) {
+            Some((reason, _)) => Fate::Skipped(*reason),
+            None => dialect.cargo(),
+        }
+    }
+}
+
 impl Layouts {
     /// Settles how records of a layout are read, given its first.
     fn learn<R: RawRecord>(&mut self, number: usize, plan: &ReadPlan, record: &R, part_of: Option<usize>) {
@@ -250,7 +265,12 @@ impl Known {
         let way = |number: usize, is_certain: bool| {
             let dialect = &plan.dialects[number];
             let layout = Layout::of(number, dialect, present, &plan.outputs);
-            Way { dialect: number, is_certain, fate: dialect.fate_by_presence(has, part_of.is_some()), layout }
+            let fate = dialect.fate_by_presence(has, part_of.is_some());
+            let open = dialect.skips.iter().enumerate().filter(|(_, (_, test))| test.by_presence(has) != Some(false));
+            let skips = open.map(|(reason, (_, test))| (reason, test.among(has))).collect();
+            let texts = dialect.embedded.iter().flat_map(|lookup| lookup.slots.iter().copied());
+            let embedded = if part_of.is_some() { Vec::new() } else { texts.filter(|&slot| has(slot)).collect() };
+            Way { dialect: number, is_certain, fate, skips, embedded, layout }
         };
         let mut ways = Vec::new();
         match part_of {

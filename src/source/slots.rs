@@ -63,6 +63,7 @@ pub struct Lookup {
 
 impl Lookup {
     /// The first value that is there; null where there is only null.
+    #[inline]
     pub fn find<'a, R: RawRecord>(&self, record: &'a R) -> RawValue<'a> {
         let mut found = RawValue::Missing;
         for &slot in &self.slots {
@@ -76,6 +77,7 @@ impl Lookup {
     }
 
     /// What `ask` says about the value.
+    #[inline]
     fn ask<R: RawRecord>(&self, record: &R, ask: impl Fn(RawValue<'_>) -> bool) -> bool {
         if self.in_text {
             for &slot in &self.slots {
@@ -99,6 +101,7 @@ impl Lookup {
 }
 
 /// The value that steps lead to inside another.
+#[inline]
 pub fn inside<'a>(value: RawValue<'a>, steps: &[Step]) -> RawValue<'a> {
     match value {
         _ if steps.is_empty() => value,
@@ -167,6 +170,17 @@ impl Test {
         }
     }
 
+    /// The same test for records that have just the slots that `has` tells.
+    pub fn among(&self, has: impl Fn(u32) -> bool) -> Self {
+        let mut test = self.clone();
+        let lookups = test.keys.iter_mut().chain(&mut test.any).chain(&mut test.without);
+        let valued = [&mut test.is, &mut test.not, &mut test.starts].into_iter().flatten().map(|(lookup, _)| lookup);
+        for lookup in lookups.chain(valued) {
+            lookup.slots.retain(|slot| has(*slot));
+        }
+        test
+    }
+
     pub fn holds<R: RawRecord>(&self, record: &R) -> bool {
         let present = |lookup: &Lookup| lookup.ask(record, |value| value != RawValue::Missing);
         let says = |(lookup, texts): &(Lookup, Box<[String]>)| {
@@ -186,6 +200,7 @@ impl Test {
     }
 }
 
+#[inline]
 fn is_one_of(value: RawValue<'_>, is: impl Fn(&[u8]) -> bool) -> bool {
     match value {
         RawValue::Missing | RawValue::Null | RawValue::Nested(_) => false,
