@@ -39,7 +39,7 @@ WITH measured AS (
     {{ measure.column if include_failed else "CASE WHEN failed IS NOT TRUE THEN " ~ measure.column ~ " END" }} AS {{ measure.name }},
 {% endfor %}
     failed
-  FROM logs
+  FROM {{ logs }}
 ),
 grouped AS (
   SELECT

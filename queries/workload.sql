@@ -14,7 +14,7 @@ WITH counted AS (
     {{ dimension.value }} AS {{ dimension.key }},
 {% endfor %}
     input_tokens, output_tokens
-  FROM logs
+  FROM {{ logs }}
 ),
 grouped AS (
   SELECT

@@ -117,7 +117,7 @@ impl Restructure {
 }
 
 /// What producers put around the id that a request has elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdRule {
     /// Taken off the front.
     pub prefixes: Vec<String>,

@@ -8,6 +8,7 @@ pub mod alias;
 pub mod column;
 pub mod derive;
 pub mod excerpt;
+pub mod merge;
 pub mod number;
 pub mod outcome;
 pub mod timestamp;

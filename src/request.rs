@@ -93,6 +93,8 @@ pub struct Request {
     pub columns: Vec<ExtraColumn>,
     /// All profiles that there are.
     pub profiles: Catalog,
+    /// Whether the question is about requests put together from their records, rather than about records.
+    pub merges: bool,
     /// That of all records of all logs.
     pub profile: Option<Arc<Profile>>,
     pub buckets: Buckets,
@@ -201,6 +203,7 @@ impl Request {
             week_start: time.week_start.or(config.week_start).unwrap_or_default(),
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
+            merges: input.requests,
             profile: input.profile.as_deref().map(|named| profiles.named(named, &place.folder)).transpose()?,
             profiles,
             buckets: buckets(&input, &config)?,

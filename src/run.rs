@@ -14,6 +14,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::prelude::SessionContext;
 use indicatif::HumanBytes;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cli;
 use crate::engine::{self, OutOfMemory, Statement, session};
@@ -134,7 +135,9 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     // Records are printed in the order of the logs, which one thread keeps.
     let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
     let context = session::session(&limits, spill)?;
-    session::register_logs(&context, logs.table(predicate(&context, request, logs)?)).await?;
+    let predicate = predicate(&context, request, logs)?;
+    let requests = logs.requests(predicate.clone(), margin(request), request);
+    session::register_logs(&context, logs.table(predicate), requests).await?;
     let catalog = || Catalog::load(&request.queries);
     match &request.ask {
         Ask::Latency(latency) => {
@@ -231,6 +234,17 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
     });
     let parts = [since, until, typed.transpose()?];
     Ok(parts.into_iter().flatten().reduce(Expr::and))
+}
+
+/// Records that may be part of a request in the asked time range: those around it by more than any clock is wrong, and
+/// those without a time.
+fn margin(request: &Request) -> Option<Expr> {
+    const MARGIN: SignedDuration = SignedDuration::from_hours(26);
+    let time = || col(Column::Timestamp.name());
+    let beyond = |time: Timestamp, by: SignedDuration| lit(instant(time.checked_add(by).ok().or(Some(time))));
+    let since = request.time.since.map(|since| time().gt_eq(beyond(since, -MARGIN)));
+    let until = request.time.until.map(|until| time().lt(beyond(until, MARGIN)));
+    [since, until].into_iter().flatten().reduce(Expr::and).map(|near| near.or(time().is_null()))
 }
 
 fn is_of_many_records(expression: &Expr) -> bool {

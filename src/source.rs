@@ -27,6 +27,7 @@ pub mod plan;
 pub mod reader;
 mod reading;
 pub mod rejects;
+pub mod requests;
 mod restructure;
 pub(crate) mod row;
 pub mod scan;

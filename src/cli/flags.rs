@@ -55,6 +55,10 @@ pub struct InputFlags {
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
 
+    /// Put records that share an id together and answer about whole requests instead of records
+    #[arg(long)]
+    pub requests: bool,
+
     /// Fill a canonical column from this path, as in ttft_ms=timing.ttft:s; can be repeated
     #[arg(long = "map", value_name = "CANONICAL=PATH[:UNIT]")]
     pub maps: Vec<String>,

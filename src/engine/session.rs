@@ -11,6 +11,7 @@ use datafusion::prelude::{SessionConfig, SessionContext, col};
 
 use crate::record::Column;
 use crate::request::Limits;
+use crate::source::requests::RequestTable;
 use crate::source::table::LogTable;
 
 /// Consumers that an out-of-memory error names.
@@ -46,10 +47,11 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// The table `logs`, and the view `inference_logs`: the same rows with the time as `ts` too, so that SQL people already
+/// The table `logs`, the table `requests` of records put together, and the view `inference_logs`: the same rows with the time as `ts` too, so that SQL people already
 /// have runs as it is.
-pub async fn register_logs(context: &SessionContext, table: LogTable) -> Result<()> {
-    context.register_table("logs", Arc::new(table))?;
+pub async fn register_logs(context: &SessionContext, logs: LogTable, requests: RequestTable) -> Result<()> {
+    context.register_table("logs", Arc::new(logs))?;
+    context.register_table("requests", Arc::new(requests))?;
     let logs = context.table("logs").await?;
     let view = logs.with_column("ts", col(Column::Timestamp.name()))?.into_view();
     context.register_table("inference_logs", view)?;

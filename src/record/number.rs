@@ -99,8 +99,7 @@ pub fn short_float(number: Excerpt<'_>) -> Option<f64> {
 #[inline(always)]
 pub fn short_epoch(number: Excerpt<'_>) -> Option<i64> {
     const YEARS: std::ops::Range<i64> = 1_420_070_400..1_798_761_600;
-    const PLACES: [i64; 10] =
-        [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1000, 100, 10, 1];
+    const PLACES: [i64; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1000, 100, 10, 1];
     let text = number.text.get(number.start..number.end)?;
     let (whole, rest) = text.split_first_chunk::<10>()?;
     let seconds = digits_value(Window::of(whole)?.bytes)? as i64;

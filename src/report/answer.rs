@@ -89,7 +89,8 @@ pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> A
     source.rejected = counts.rejected_total();
     // What a query's own conditions let a scan pass over was asked for all the same.
     source.skipped = counts.skipped_total();
-    let requests = source.records.saturating_sub(source.rejected + source.skipped);
+    source.duplicates = counts.duplicates;
+    let requests = source.records.saturating_sub(source.rejected + source.skipped + source.duplicates);
     source.used = if request.narrows() { tally.used } else { requests };
     source.filtered = requests.saturating_sub(source.used);
     source.undated = counts.undated;
@@ -116,6 +117,14 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let text =
         "records have no time of their own; theirs is that of the envelope around them, about when they were written";
     note("envelope_time", counts.envelope_time, text.to_owned());
+    let text = "requests have the id of another request: another tenant or prompt, or more than an hour apart; they are not merged";
+    note("collision", counts.collisions, text.to_owned());
+    let text =
+        "ids stand in several logs without a role, which are not merged: give their sources a role in the config";
+    note("no_role", counts.unrelated, text.to_owned());
+    for skew in logs.skews.measured() {
+        note("clock_skew", skew.requests, skew.sentence());
+    }
     for (column, why, count) in &counts.unfit {
         let text = format!("values of {column} that are {} count as missing", why.phrase());
         note("unfit_value", *count, text);

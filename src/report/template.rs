@@ -81,8 +81,9 @@ impl<'a> Filled<'a> {
             self.values.iter().map(|(name, value)| (name.as_str(), template_value(value))).collect();
         let order = order(&dimensions, request.sort.as_ref(), request.top);
         let limit = limit(request.top);
+        let logs = if request.merges { "requests" } else { "logs" };
         let rendered = environment
-            .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, ..minijinja::Value::from(values) });
+            .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, logs, ..minijinja::Value::from(values) });
         let sql = rendered
             .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
         let sql = sql

@@ -22,6 +22,12 @@ pub struct Counts {
     pub undated: u64,
     /// Records whose timestamp is that of the envelope around them.
     pub envelope_time: u64,
+    /// Records of a request that say nothing new.
+    pub duplicates: u64,
+    /// Requests that have the id of another.
+    pub collisions: u64,
+    /// Logs without a role that have the id of another such log.
+    pub unrelated: u64,
     /// By the name of a column, sparse.
     pub unfit: Vec<(String, Unfit, u64)>,
     pub derived: Vec<(Column, u64)>,
@@ -72,6 +78,9 @@ impl Counts {
         self.zone_assumed += other.zone_assumed;
         self.undated += other.undated;
         self.envelope_time += other.envelope_time;
+        self.duplicates += other.duplicates;
+        self.collisions += other.collisions;
+        self.unrelated += other.unrelated;
         other.skipped.iter().for_each(|(reason, count)| self.skipped(reason, *count));
         other.unfit.iter().for_each(|(column, why, count)| self.unfit(column, *why, *count));
         other.derived.iter().for_each(|(column, count)| self.derived(*column, *count));
@@ -101,6 +110,9 @@ impl Counts {
         add("zone_assumed".into(), self.zone_assumed);
         add("undated".into(), self.undated);
         add("envelope_time".into(), self.envelope_time);
+        add("duplicates".into(), self.duplicates);
+        add("collisions".into(), self.collisions);
+        add("unrelated".into(), self.unrelated);
         for (reason, count) in &self.skipped {
             add(format!("skipped:{reason}"), *count);
         }
@@ -124,6 +136,9 @@ impl Counts {
                 (Some("zone_assumed"), None, _) => self.zone_assumed += count,
                 (Some("undated"), None, _) => self.undated += count,
                 (Some("envelope_time"), None, _) => self.envelope_time += count,
+                (Some("duplicates"), None, _) => self.duplicates += count,
+                (Some("collisions"), None, _) => self.collisions += count,
+                (Some("unrelated"), None, _) => self.unrelated += count,
                 (Some("skipped"), Some(reason), None) => self.skipped(reason, count),
                 (Some("rejected"), Some(code), _) => {
                     if let Some(why) = Reject::ALL.into_iter().find(|why| why.code() == code) {

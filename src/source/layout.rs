@@ -68,7 +68,10 @@ pub(crate) enum Shortcut {
     },
     Time(Moment),
     /// From one time to another, in a layout without the duration itself.
-    Span { from: Moment, to: Moment },
+    Span {
+        from: Moment,
+        to: Moment,
+    },
     Failed(Slot, Clue),
 }
 

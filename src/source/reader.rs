@@ -156,11 +156,7 @@ impl RecordReader {
 
     /// Finds the way in which a record of a layout is read, by what its values say; what is no row is done with.
     #[inline(never)]
-    fn decide<'w, R: RawRecord>(
-        &mut self,
-        ways: &'w [Way],
-        record: &R,
-    ) -> Result<&'w Layout, Pushed> {
+    fn decide<'w, R: RawRecord>(&mut self, ways: &'w [Way], record: &R) -> Result<&'w Layout, Pushed> {
         let plan = &self.plan;
         let holds = |way: &&Way| way.is_certain || plan.dialects[way.dialect].recognise.holds(record);
         // the last way holds for every record

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::kernels::aggregate::{max, min};
-use datafusion::arrow::datatypes::{SchemaRef, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{Int64Type, SchemaRef, TimestampNanosecondType};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,13 +24,20 @@ use crate::record::Column;
 pub struct TallyExec {
     input: Arc<dyn ExecutionPlan>,
     scan: usize,
+    /// The column that tells how many records a row stands for; None: one.
+    weight: Option<&'static str>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl TallyExec {
     /// `scan` numbers the scans of one query: a query that reads the table twice must not count it twice.
     pub fn new(input: Arc<dyn ExecutionPlan>, scan: usize) -> Self {
-        Self { input, scan, metrics: ExecutionPlanMetricsSet::new() }
+        Self { input, scan, weight: None, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// For rows each of which stands for as many records as its column `weight` says.
+    pub fn weighted(input: Arc<dyn ExecutionPlan>, scan: usize, weight: &'static str) -> Self {
+        Self { weight: Some(weight), ..Self::new(input, scan) }
     }
 
     pub fn scan(&self) -> usize {
@@ -85,12 +92,13 @@ struct Counters {
     outcome_unknown: Count,
     first: Gauge,
     last: Gauge,
+    weight: Option<usize>,
     timestamp: Option<usize>,
     failed: Option<usize>,
 }
 
 impl Counters {
-    fn new(metrics: &ExecutionPlanMetricsSet, schema: &SchemaRef, partition: usize) -> Self {
+    fn new(metrics: &ExecutionPlanMetricsSet, schema: &SchemaRef, weight: Option<&str>, partition: usize) -> Self {
         let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
         let gauge = |name: &'static str| MetricBuilder::new(metrics).gauge(name, partition);
         Self {
@@ -98,13 +106,15 @@ impl Counters {
             outcome_unknown: count("outcome_unknown"),
             first: gauge("first"),
             last: gauge("last"),
+            weight: weight.and_then(|weight| schema.index_of(weight).ok()),
             timestamp: schema.index_of(Column::Timestamp.name()).ok(),
             failed: schema.index_of(Column::Failed.name()).ok(),
         }
     }
 
     fn count(&self, batch: &RecordBatch) {
-        self.used.add(batch.num_rows());
+        let records = |column: usize| batch.column(column).as_primitive::<Int64Type>().iter().flatten().sum::<i64>();
+        self.used.add(self.weight.map_or(batch.num_rows(), |weight| records(weight) as usize));
         if let Some(failed) = self.failed {
             self.outcome_unknown.add(batch.column(failed).null_count());
         }
@@ -161,7 +171,7 @@ impl ExecutionPlan for TallyExec {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0), self.scan)))
+        Ok(Arc::new(Self { weight: self.weight, ..Self::new(children.swap_remove(0), self.scan) }))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -171,7 +181,7 @@ impl ExecutionPlan for TallyExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let stream = self.input.execute(partition, context)?;
         let schema = stream.schema();
-        let counters = Counters::new(&self.metrics, &schema, partition);
+        let counters = Counters::new(&self.metrics, &schema, self.weight, partition);
         let counted = stream.inspect(move |batch| {
             if let Ok(batch) = batch {
                 counters.count(batch);

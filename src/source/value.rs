@@ -6,7 +6,6 @@
 
 use std::fmt;
 
-
 /// One value as a log wrote it, borrowed from the text it stands in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RawValue<'a> {

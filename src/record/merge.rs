@@ -1,0 +1,284 @@
+//! One request, many records: which records of one id are duplicates, states of a stream, attempts, or another request.
+//!
+//! Records come from roles (gateway, engine, app), each with its own clock and its own part of the truth. Within a role
+//! a record that says the same again is a duplicate; one with the same start and attempt is a later state of the same
+//! answer; another start within the hour is another attempt; another tenant or prompt, or a start further away, is
+//! another request that happens to have the id. The requests of several roles are then put side by side.
+
+use crate::request::Role;
+
+/// Nanoseconds within which attempts of one request follow each other.
+const HOUR: i64 = 3_600_000_000_000;
+
+/// What one record says about which request it belongs to. Times are nanoseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sighting<'a> {
+    pub role: Option<Role>,
+    /// Its log, as some text.
+    pub file: &'a str,
+    pub start: Option<i64>,
+    pub end: Option<i64>,
+    pub attempt: Option<i64>,
+    pub model: Option<&'a str>,
+    pub tenant: Option<&'a str>,
+    pub prompt_hash: Option<&'a str>,
+    pub output_tokens: Option<i64>,
+    /// A hash of all that it says.
+    pub values: u64,
+    /// Of sources of one role the higher is believed.
+    pub priority: i64,
+}
+
+/// A request put together: for each role its attempts in order, and of each attempt the records, the best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    pub roles: Vec<(Option<Role>, Vec<Vec<usize>>)>,
+}
+
+impl Merged {
+    /// Its records, each once.
+    pub fn records(&self) -> usize {
+        self.roles.iter().flat_map(|(_, attempts)| attempts).map(Vec::len).sum()
+    }
+
+    /// The attempts of a role.
+    pub fn attempts_of(&self, role: Option<Role>) -> &[Vec<usize>] {
+        self.roles.iter().find(|(other, _)| *other == role).map_or(&[], |(_, attempts)| attempts)
+    }
+
+    /// The most attempts that any role saw.
+    pub fn attempts(&self) -> usize {
+        self.roles.iter().map(|(_, attempts)| attempts.len()).max().unwrap_or(0)
+    }
+}
+
+/// What became of the records of one id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merging {
+    pub requests: Vec<Merged>,
+    pub duplicates: usize,
+    /// Requests beyond the first that have the id.
+    pub collisions: usize,
+    /// Logs without a role beyond the first that have the id: what they are to each other is not known.
+    pub unrelated: usize,
+}
+
+/// The requests of the records of one id.
+pub fn merge(records: &[Sighting<'_>]) -> Merging {
+    let mut merging = Merging::default();
+    let kept = without_duplicates(records, &mut merging.duplicates);
+    // what a role, or a log without one, knows of the id
+    let mut views: Vec<(Option<Role>, &str, Vec<usize>)> = Vec::new();
+    for index in kept {
+        let record = &records[index];
+        let file = if record.role.is_none() { record.file } else { "" };
+        match views.iter_mut().find(|(role, known, _)| *role == record.role && *known == file) {
+            Some((_, _, members)) => members.push(index),
+            None => views.push((record.role, file, vec![index])),
+        }
+    }
+    let mut of_roles: Vec<(Role, Vec<Vec<usize>>)> = Vec::new();
+    let mut without_role = 0;
+    for (role, _, members) in views {
+        let requests = apart(records, members);
+        match role {
+            Some(role) => of_roles.push((role, requests)),
+            None => {
+                merging.unrelated += usize::from(without_role > 0);
+                without_role += 1;
+                merging.collisions += requests.len() - 1;
+                let alone = |members| Merged { roles: vec![(None, attempts(records, members))] };
+                merging.requests.extend(requests.into_iter().map(alone));
+            }
+        }
+    }
+    let together = side_by_side(records, of_roles);
+    merging.collisions += together.len().saturating_sub(1);
+    merging.requests.extend(together);
+    merging
+}
+
+/// The records without those that say the same as one before.
+fn without_duplicates(records: &[Sighting<'_>], duplicates: &mut usize) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::with_capacity(records.len());
+    for (index, record) in records.iter().enumerate() {
+        let is_same = |other: &usize| {
+            let other = &records[*other];
+            other.values == record.values && other.role == record.role && other.start == record.start
+        };
+        // logs without a role are not compared: what they are to each other is not known
+        let is_told = |other: &usize| record.role.is_some() || records[*other].file == record.file;
+        match kept.iter().any(|other| is_same(other) && is_told(other)) {
+            true => *duplicates += 1,
+            false => kept.push(index),
+        }
+    }
+    kept
+}
+
+/// The records of one role by the request that they belong to.
+fn apart(records: &[Sighting<'_>], mut members: Vec<usize>) -> Vec<Vec<usize>> {
+    members.sort_by_key(|&index| (records[index].start, index));
+    let mut requests: Vec<Vec<usize>> = Vec::new();
+    for index in members {
+        let fits =
+            |request: &&mut Vec<usize>| request.iter().all(|&other| belong_together(&records[other], &records[index]));
+        let near = |request: &&mut Vec<usize>| {
+            let distance = |&other: &usize| distance(records[other].start, records[index].start);
+            request.iter().map(distance).min().unwrap_or(i64::MAX) <= HOUR
+        };
+        match requests.iter_mut().rev().filter(near).find(fits) {
+            Some(request) => request.push(index),
+            None => requests.push(vec![index]),
+        }
+    }
+    requests
+}
+
+/// Whether nothing says that two records are of different requests.
+fn belong_together(one: &Sighting<'_>, other: &Sighting<'_>) -> bool {
+    let agree = |one: Option<&str>, other: Option<&str>| one.zip(other).is_none_or(|(one, other)| one == other);
+    agree(one.tenant, other.tenant) && agree(one.prompt_hash, other.prompt_hash)
+}
+
+/// How far two times are apart; 0 where either is not known.
+fn distance(one: Option<i64>, other: Option<i64>) -> i64 {
+    one.zip(other).map_or(0, |(one, other)| one.saturating_sub(other).saturating_abs())
+}
+
+/// The records of one request in one role as attempts in order, of each the best record first: that of the better source,
+/// and of a stream the last state.
+fn attempts(records: &[Sighting<'_>], members: Vec<usize>) -> Vec<Vec<usize>> {
+    let mut attempts: Vec<Vec<usize>> = Vec::new();
+    for index in members {
+        let record = &records[index];
+        let is_same = |attempt: &&mut Vec<usize>| {
+            let first = &records[attempt[0]];
+            first.start == record.start && first.attempt == record.attempt && first.model == record.model
+        };
+        match attempts.iter_mut().find(is_same) {
+            Some(attempt) => attempt.push(index),
+            None => attempts.push(vec![index]),
+        }
+    }
+    for attempt in &mut attempts {
+        attempt.sort_by_key(|&index| {
+            let record = &records[index];
+            std::cmp::Reverse((record.priority, record.output_tokens, record.end, index))
+        });
+    }
+    attempts.sort_by_key(|attempt| (records[attempt[0]].attempt, records[attempt[0]].start, attempt[0]));
+    attempts
+}
+
+/// Puts what the roles know of an id side by side. A role that saw as many requests as another saw the same ones in the
+/// same order, whatever its clock; else each goes to the nearest that it does not contradict.
+fn side_by_side(records: &[Sighting<'_>], mut of_roles: Vec<(Role, Vec<Vec<usize>>)>) -> Vec<Merged> {
+    of_roles.sort_by_key(|(role, requests)| (std::cmp::Reverse(requests.len()), *role as u8));
+    let mut of_roles = of_roles.into_iter();
+    let Some((role, requests)) = of_roles.next() else { return Vec::new() };
+    let starts: Vec<Vec<usize>> = requests.clone();
+    let first = |members| Merged { roles: vec![(Some(role), attempts(records, members))] };
+    let mut merged: Vec<Merged> = requests.into_iter().map(first).collect();
+    for (role, requests) in of_roles {
+        let in_order = requests.len() == starts.len();
+        for (number, members) in requests.into_iter().enumerate() {
+            let start = records[members[0]].start;
+            let contradicts = |at: &usize| {
+                let mut pairs = starts[*at].iter().flat_map(|one| members.iter().map(move |other| (one, other)));
+                pairs.any(|(one, other)| !belong_together(&records[*one], &records[*other]))
+            };
+            let nearest = (0..starts.len())
+                .filter(|at| !contradicts(at))
+                .min_by_key(|&at| (in_order && at != number, distance(records[starts[at][0]].start, start), at));
+            let attempts = attempts(records, members);
+            match nearest {
+                Some(at) if merged[at].attempts_of(Some(role)).is_empty() => {
+                    merged[at].roles.push((Some(role), attempts))
+                }
+                _ => merged.push(Merged { roles: vec![(Some(role), attempts)] }),
+            }
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn at(role: Role, second: i64) -> Sighting<'static> {
+        let values = (second as u64) << 8 | role as u64;
+        Sighting { role: Some(role), start: Some(second * SECOND), values, ..Sighting::default() }
+    }
+
+    use Role::{App, Engine, Gateway};
+
+    #[test]
+    fn a_record_that_says_the_same_again_is_a_duplicate() {
+        let merging = merge(&[at(Engine, 1), at(Engine, 1), at(Gateway, 1)]);
+        assert_eq!((merging.duplicates, merging.requests.len(), merging.requests[0].records()), (1, 1, 2));
+    }
+
+    #[test]
+    fn of_the_states_of_a_stream_the_last_counts() {
+        let state = |tokens| Sighting { output_tokens: Some(tokens), values: tokens as u64, ..at(Engine, 1) };
+        let merging = merge(&[state(5), state(80), state(40)]);
+        assert_eq!(merging.requests[0].attempts_of(Some(Engine)), [vec![1, 2, 0]]);
+    }
+
+    #[test]
+    fn another_start_within_the_hour_is_another_attempt_and_a_later_one_another_request() {
+        let merging = merge(&[at(Engine, 1), at(Engine, 1800), at(Engine, 9000)]);
+        assert_eq!((merging.requests.len(), merging.collisions), (2, 1));
+        assert_eq!(merging.requests[0].attempts(), 2);
+    }
+
+    #[test]
+    fn another_tenant_or_prompt_is_another_request() {
+        let of = |tenant, second| Sighting { tenant: Some(tenant), ..at(Gateway, second) };
+        let merging = merge(&[of("a", 1), of("b", 2), of("a", 3)]);
+        assert_eq!((merging.requests.len(), merging.collisions), (2, 1));
+        assert_eq!(merging.requests[0].attempts_of(Some(Gateway)), [vec![0], vec![2]]);
+    }
+
+    #[test]
+    fn roles_are_put_side_by_side_also_where_one_clock_is_hours_wrong() {
+        let hours = 8 * 3600;
+        let records = [
+            at(Gateway, 0),
+            at(Engine, hours),
+            at(App, 0),
+            at(Gateway, 2 * hours),
+            at(Engine, 3 * hours),
+            at(App, 2 * hours),
+        ];
+        let merging = merge(&records);
+        assert_eq!(merging.requests.len(), 2);
+        for merged in &merging.requests {
+            assert_eq!(merged.roles.len(), 3, "{merged:?}");
+            assert_eq!(merged.records(), 3);
+        }
+        assert_eq!(merging.requests[0].attempts_of(Some(Engine)), [vec![1]]);
+    }
+
+    #[test]
+    fn logs_without_a_role_are_not_merged_with_each_other() {
+        let of = |file| Sighting { file, start: Some(1), ..Sighting::default() };
+        let merging = merge(&[of("a"), of("b"), at(Engine, 1)]);
+        assert_eq!((merging.requests.len(), merging.unrelated, merging.duplicates), (3, 1, 0));
+    }
+
+    #[test]
+    fn a_better_source_is_believed_before_a_later_state() {
+        let of = |priority, tokens| Sighting {
+            priority,
+            output_tokens: Some(tokens),
+            values: tokens as u64,
+            ..at(Engine, 1)
+        };
+        assert_eq!(merge(&[of(0, 90), of(1, 80)]).requests[0].attempts_of(Some(Engine)), [vec![1, 0]]);
+    }
+}

@@ -1,0 +1,352 @@
+//! Records sorted by id in, requests out: each column from the role that knows it best.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringViewArray,
+    TimestampNanosecondArray, new_null_array,
+};
+use datafusion::arrow::compute::{concat_batches, interleave};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, TimestampNanosecondType,
+};
+use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::error::Result;
+
+use super::column::trust;
+use super::skew::Skews;
+use super::{ATTEMPTS, MATCH_ID, RECORDS, VALUES};
+use crate::record::Column;
+use crate::record::merge::{Merged, Sighting, merge};
+use crate::request::{Role, Word};
+
+/// Requests of one batch.
+const BATCH: usize = 4096;
+
+/// Batches of records that are held for the requests that wait, at most.
+const HELD: usize = 64;
+
+const ROLES: [Role; 3] = [Role::Gateway, Role::Engine, Role::App];
+
+/// What was found out about records on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergeCounts {
+    pub duplicates: u64,
+    pub collisions: u64,
+    pub unrelated: u64,
+}
+
+/// A row of a held batch.
+type Row = (usize, usize);
+
+/// A request by the rows it is made of: for each role its attempts, of each the best row first.
+struct Request {
+    roles: Vec<(Option<Role>, Vec<Vec<Row>>)>,
+}
+
+/// Merges records that come sorted by their id.
+pub struct Merger {
+    output: SchemaRef,
+    priorities: Arc<[(String, i64)]>,
+    skews: Arc<Skews>,
+    held: Vec<Held>,
+    /// Rows of the id in hand.
+    open: Vec<Row>,
+    requests: Vec<Request>,
+    pub counts: MergeCounts,
+}
+
+/// A batch of records with a hash of what each says.
+struct Held {
+    batch: RecordBatch,
+    hashes: Vec<u64>,
+}
+
+/// The schema of requests made of records of `input`.
+pub fn schema(input: &SchemaRef) -> SchemaRef {
+    let kept = input.fields().iter().filter(|field| field.name() != MATCH_ID).cloned();
+    let count = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
+    Arc::new(Schema::new(kept.chain([count(ATTEMPTS), count(RECORDS)]).collect::<Vec<_>>()))
+}
+
+impl Merger {
+    pub fn new(input: &SchemaRef, priorities: Arc<[(String, i64)]>, skews: Arc<Skews>) -> Self {
+        Self {
+            output: schema(input),
+            priorities,
+            skews,
+            held: Vec::new(),
+            open: Vec::new(),
+            requests: Vec::new(),
+            counts: MergeCounts::default(),
+        }
+    }
+
+    /// Takes the next records; hands out requests when there are enough.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        if batch.num_rows() == 0 {
+            return Ok(None);
+        }
+        let arrays: Vec<ArrayRef> =
+            VALUES.iter().filter_map(|column| batch.column_by_name(column.name()).cloned()).collect();
+        let mut hashes = vec![0; batch.num_rows()];
+        create_hashes(&arrays, &RandomState::with_seed(0), &mut hashes)?;
+        let rows = batch.num_rows();
+        self.held.push(Held { batch, hashes });
+        let at = self.held.len() - 1;
+        for row in 0..rows {
+            let goes_on = self.open.last().is_some_and(|&last| {
+                let id = self.id((at, row));
+                id.is_some() && id == self.id(last)
+            });
+            if !goes_on {
+                self.close();
+            }
+            self.open.push((at, row));
+        }
+        let is_full = self.requests.len() >= BATCH || self.held.len() >= HELD;
+        if is_full { self.requests().map(Some) } else { Ok(None) }
+    }
+
+    /// The requests of the last records.
+    pub fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        self.close();
+        if self.requests.is_empty() { Ok(None) } else { self.requests().map(Some) }
+    }
+
+    fn id(&self, (batch, row): Row) -> Option<&str> {
+        text(self.held[batch].batch.column_by_name(MATCH_ID), row)
+    }
+
+    /// Merges the records of the id in hand.
+    fn close(&mut self) {
+        let rows = std::mem::take(&mut self.open);
+        let Some(&first) = rows.first() else { return };
+        if let [_] = rows[..] {
+            let role = role(text(self.column(first, Column::Role), first.1));
+            return self.requests.push(Request { roles: vec![(role, vec![rows])] });
+        }
+        let sightings: Vec<Sighting<'_>> = rows.iter().map(|&row| self.sighting(row)).collect();
+        let merging = merge(&sightings);
+        let hash = self.id(first).map(hash_of);
+        for merged in &merging.requests {
+            self.compare_clocks(merged, &sightings, &rows, hash.unwrap_or_default());
+        }
+        self.counts.duplicates += merging.duplicates as u64;
+        self.counts.collisions += merging.collisions as u64;
+        self.counts.unrelated += merging.unrelated as u64;
+        let placed = |attempts: Vec<Vec<usize>>| -> Vec<Vec<Row>> {
+            attempts.into_iter().map(|attempt| attempt.into_iter().map(|index| rows[index]).collect()).collect()
+        };
+        let requests = merging.requests.into_iter().map(|merged| Request {
+            roles: merged.roles.into_iter().map(|(role, attempts)| (role, placed(attempts))).collect(),
+        });
+        let requests: Vec<Request> = requests.collect();
+        self.requests.extend(requests);
+    }
+
+    fn column(&self, (batch, _): Row, column: Column) -> Option<&ArrayRef> {
+        self.held[batch].batch.column_by_name(column.name())
+    }
+
+    fn sighting(&self, row: Row) -> Sighting<'_> {
+        let column = |column: Column| self.column(row, column);
+        let start = time(column(Column::Timestamp), row.1);
+        let total = number(column(Column::TotalLatencyMs), row.1);
+        let end = time(column(Column::CompletedAt), row.1)
+            .or_else(|| start.zip(total).map(|(start, total)| start + (total * 1e6).round() as i64));
+        let file = text(column(Column::SourceFile), row.1).unwrap_or_default();
+        Sighting {
+            role: role(text(column(Column::Role), row.1)),
+            file,
+            start,
+            end,
+            attempt: count(column(Column::Attempt), row.1),
+            model: text(column(Column::ModelName), row.1),
+            tenant: text(column(Column::Tenant), row.1),
+            prompt_hash: text(column(Column::PromptHash), row.1),
+            output_tokens: count(column(Column::OutputTokens), row.1),
+            values: self.held[row.0].hashes[row.1],
+            priority: self.priorities.iter().find(|(name, _)| name == file).map_or(0, |(_, priority)| *priority),
+        }
+    }
+
+    /// Notes how far the clocks of the roles that saw a request are apart.
+    fn compare_clocks(&self, merged: &Merged, sightings: &[Sighting<'_>], rows: &[Row], hash: u64) {
+        let first = |role: Role| {
+            let index = *merged.attempts_of(Some(role)).first()?.first()?;
+            Some((role, sightings[index].start?, rows[index]))
+        };
+        let seen: Vec<(Role, i64, Row)> = ROLES.into_iter().filter_map(first).collect();
+        let Some((&(base, here, _), others)) = seen.split_first() else { return };
+        for &(other, there, row) in others {
+            let host = text(self.column(row, Column::Host), row.1).unwrap_or_default();
+            self.skews.add((base, here), (other, there), host, hash);
+        }
+    }
+
+    /// The requests that wait, as a batch; only the records of the id in hand are held on.
+    fn requests(&mut self) -> Result<RecordBatch> {
+        let requests = std::mem::take(&mut self.requests);
+        let columns = self.output.fields().iter().map(|field| self.column_of(&requests, field));
+        let batch = RecordBatch::try_new(self.output.clone(), columns.collect::<Result<_>>()?)?;
+        let open = std::mem::take(&mut self.open);
+        let rows = open.iter().map(|&(batch, row)| self.held[batch].batch.slice(row, 1));
+        let rows: Vec<RecordBatch> = rows.collect();
+        let hashes = open.iter().map(|&(batch, row)| self.held[batch].hashes[row]).collect();
+        let held = rows.first().map(|first| concat_batches(&first.schema(), &rows)).transpose()?;
+        self.held = held.into_iter().map(|batch| Held { batch, hashes: Vec::clone(&hashes) }).collect();
+        self.open = (0..open.len()).map(|row| (0, row)).collect();
+        Ok(batch)
+    }
+
+    /// One column of the requests.
+    fn column_of(&self, requests: &[Request], field: &Field) -> Result<ArrayRef> {
+        let counted = |count: fn(&Request) -> usize| -> ArrayRef {
+            Arc::new(requests.iter().map(|request| Some(count(request) as i64)).collect::<Int64Array>())
+        };
+        match (field.name().as_str(), Column::named(field.name())) {
+            (ATTEMPTS, _) => Ok(counted(Request::attempts)),
+            (RECORDS, _) => Ok(counted(Request::records)),
+            (_, Some(Column::Timestamp)) => {
+                let times = requests.iter().map(|request| self.arrival(request));
+                let times = times.collect::<TimestampNanosecondArray>();
+                Ok(Arc::new(times.with_data_type(field.data_type().clone())))
+            }
+            (_, Some(Column::TotalLatencyMs)) => {
+                Ok(Arc::new(requests.iter().map(|request| self.total(request)).collect::<Float64Array>()))
+            }
+            (_, Some(Column::TtftMs)) => {
+                Ok(Arc::new(requests.iter().map(|request| self.ttft(request)).collect::<Float64Array>()))
+            }
+            (_, Some(Column::CostLogged)) => {
+                let costs = requests.iter().map(|request| self.cost(request)).collect::<Decimal128Array>();
+                Ok(Arc::new(costs.with_precision_and_scale(38, 12)?))
+            }
+            (_, Some(Column::Role)) => {
+                Ok(Arc::new(requests.iter().map(Request::roles_in_words).collect::<StringViewArray>()))
+            }
+            (_, column) => self.picked(requests, field, column.map_or(ROLES, trust)),
+        }
+    }
+
+    /// For each request the first known value in the order of trust, of a role that of its last attempt.
+    fn picked(&self, requests: &[Request], field: &Field, trust: [Role; 3]) -> Result<ArrayRef> {
+        let arrays: Vec<&ArrayRef> =
+            self.held.iter().filter_map(|held| held.batch.column_by_name(field.name())).collect();
+        let nothing = new_null_array(field.data_type(), 1);
+        let places: Vec<Row> = requests
+            .iter()
+            .map(|request| {
+                let mut rows = request.rows_by(trust);
+                rows.find(|&(batch, row)| arrays[batch].is_valid(row)).unwrap_or((arrays.len(), 0))
+            })
+            .collect();
+        let mut sources: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref()).collect();
+        sources.push(&nothing);
+        Ok(interleave(&sources, &places)?)
+    }
+
+    /// The first arrival by the clock that is trusted most.
+    fn arrival(&self, request: &Request) -> Option<i64> {
+        let start = |&row: &Row| time(self.column(row, Column::Timestamp), row.1);
+        request.by_role(trust(Column::Timestamp)).find_map(|attempts| attempts.iter().flatten().filter_map(start).min())
+    }
+
+    /// From the first arrival to the last end; of one attempt the latency as that was logged or derived.
+    fn total(&self, request: &Request) -> Option<f64> {
+        let logged = |&row: &Row| number(self.column(row, Column::TotalLatencyMs), row.1);
+        request.by_role(trust(Column::TotalLatencyMs)).find_map(|attempts| match attempts {
+            [attempt] => attempt.iter().find_map(logged),
+            attempts => {
+                let starts = attempts.iter().flatten().filter_map(|&row| self.sighting(row).start);
+                let ends = attempts.iter().flatten().filter_map(|&row| self.sighting(row).end);
+                Some((ends.max()? - starts.min()?) as f64 / 1e6)
+            }
+        })
+    }
+
+    /// From the first arrival to the first token of the attempt that gave the answer.
+    fn ttft(&self, request: &Request) -> Option<f64> {
+        let logged = |&row: &Row| number(self.column(row, Column::TtftMs), row.1);
+        request.by_role(trust(Column::TtftMs)).find_map(|attempts| {
+            let last = attempts.last()?;
+            let ttft = last.iter().find_map(logged)?;
+            let start = |attempt: &Vec<Row>| attempt.iter().find_map(|&row| self.sighting(row).start);
+            match attempts {
+                [_] => Some(ttft),
+                [first, ..] => Some(ttft + (start(last)? - start(first)?) as f64 / 1e6),
+                [] => None,
+            }
+        })
+    }
+
+    /// What all attempts cost, by the role that knows most about money.
+    fn cost(&self, request: &Request) -> Option<i128> {
+        let logged = |&row: &Row| {
+            let column = self.column(row, Column::CostLogged).filter(|column| column.is_valid(row.1))?;
+            Some(column.as_primitive::<Decimal128Type>().value(row.1))
+        };
+        request.by_role(trust(Column::CostLogged)).find_map(|attempts| {
+            let known = attempts.iter().filter_map(|attempt| attempt.iter().find_map(logged));
+            known.reduce(i128::saturating_add)
+        })
+    }
+}
+
+impl Request {
+    fn attempts(&self) -> usize {
+        self.roles.iter().map(|(_, attempts)| attempts.len()).max().unwrap_or(0)
+    }
+
+    fn records(&self) -> usize {
+        self.roles.iter().flat_map(|(_, attempts)| attempts).map(Vec::len).sum()
+    }
+
+    /// The attempts of each role in an order of trust, those without a role last.
+    fn by_role(&self, trust: [Role; 3]) -> impl Iterator<Item = &[Vec<Row>]> {
+        let order = trust.into_iter().map(Some).chain([None]);
+        order.filter_map(|role| self.roles.iter().find(|(other, _)| *other == role).map(|(_, attempts)| &attempts[..]))
+    }
+
+    /// All rows, the most trusted first.
+    fn rows_by(&self, trust: [Role; 3]) -> impl Iterator<Item = Row> {
+        self.by_role(trust).flat_map(|attempts| attempts.iter().rev().flatten().copied())
+    }
+
+    fn roles_in_words(&self) -> Option<String> {
+        let words: Vec<&str> = ROLES
+            .into_iter()
+            .filter(|role| self.roles.iter().any(|(other, _)| other == &Some(*role)))
+            .map(Word::word)
+            .collect();
+        (!words.is_empty()).then(|| words.join("+"))
+    }
+}
+
+fn role(text: Option<&str>) -> Option<Role> {
+    ROLES.into_iter().find(|role| Some(role.word()) == text)
+}
+
+fn hash_of(id: &str) -> u64 {
+    use std::hash::BuildHasher;
+    RandomState::with_seed(0).hash_one(id)
+}
+
+fn text(column: Option<&ArrayRef>, row: usize) -> Option<&str> {
+    column.filter(|column| column.is_valid(row)).map(|column| column.as_string_view().value(row))
+}
+
+fn time(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
+    column
+        .filter(|column| column.is_valid(row))
+        .map(|column| column.as_primitive::<TimestampNanosecondType>().value(row))
+}
+
+fn number(column: Option<&ArrayRef>, row: usize) -> Option<f64> {
+    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Float64Type>().value(row))
+}
+
+fn count(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
+    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Int64Type>().value(row))
+}
