@@ -95,6 +95,8 @@ pub struct Request {
     pub profiles: Catalog,
     /// Whether the question is about requests put together from their records, rather than about records.
     pub merges: bool,
+    /// Whether clocks of roles are set right before their records are put together.
+    pub fixes_skew: bool,
     /// That of all records of all logs.
     pub profile: Option<Arc<Profile>>,
     pub buckets: Buckets,
@@ -204,6 +206,7 @@ impl Request {
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
             merges: input.requests,
+            fixes_skew: input.fix_skew,
             profile: input.profile.as_deref().map(|named| profiles.named(named, &place.folder)).transpose()?,
             profiles,
             buckets: buckets(&input, &config)?,

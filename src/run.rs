@@ -138,6 +138,13 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     let predicate = predicate(&context, request, logs)?;
     let requests = logs.requests(predicate.clone(), margin(request), request);
     session::register_logs(&context, logs.table(predicate), requests).await?;
+    if request.fixes_skew {
+        // one look at all requests, before the question itself
+        let sql = "SELECT count(timestamp) FROM requests".to_owned();
+        let frame = engine::plan(&context, &Statement { sql, values: Vec::new() }).await?;
+        engine::run(&context, frame, logs.bytes(), true).await?;
+        logs.skews.correct();
+    }
     let catalog = || Catalog::load(&request.queries);
     match &request.ask {
         Ask::Latency(latency) => {

@@ -12,6 +12,7 @@ pub mod columnar;
 pub mod compression;
 pub mod counts;
 pub mod csv;
+pub(crate) mod cuts;
 pub(crate) mod dialect;
 pub mod document;
 pub mod format;

@@ -59,6 +59,10 @@ pub struct InputFlags {
     #[arg(long)]
     pub requests: bool,
 
+    /// With --requests: set the clocks of roles right by what their common requests show
+    #[arg(long, requires = "requests")]
+    pub fix_skew: bool,
+
     /// Fill a canonical column from this path, as in ttft_ms=timing.ttft:s; can be repeated
     #[arg(long = "map", value_name = "CANONICAL=PATH[:UNIT]")]
     pub maps: Vec<String>,

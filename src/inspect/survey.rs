@@ -25,6 +25,7 @@ use crate::source::LogFile;
 use crate::source::blocks::Blocks;
 use crate::source::counts::{Counts, PublishedCounts};
 use crate::source::csv::{CsvRecords, Row};
+use crate::source::cuts::cuts;
 use crate::source::dialect::Dialect;
 use crate::source::document::Documents;
 use crate::source::format::Format;
@@ -38,9 +39,6 @@ use crate::source::scan::CsvRecord;
 use crate::source::sink::{Desk, RecordSink, TopLevel, Watcher};
 use crate::source::tally::Tally;
 use crate::source::window::Piece;
-
-/// Bytes that one thread reads at a time of a file that several can read.
-const STRETCH: u64 = 32 << 20;
 
 /// Rows after which the reader's columns are looked at and dropped.
 const BATCH: usize = 8192;
@@ -93,7 +91,7 @@ impl Survey {
         let (mut keys, mut tally, mut damaged) = (Keys::default(), Tally::default(), false);
         let (mut read_by, mut plausible) = (vec![0; plan.dialects.len()], Plausible::default());
         // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
-        for stretches in stretches(file).chunks(threads.max(1)) {
+        for stretches in stretches(file, &plan)?.chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
                 let read = |stretch: &Option<(u64, u64)>| {
                     let (stretch, part) = (*stretch, Part::new(file, logs, &plan, &metrics));
@@ -180,12 +178,17 @@ fn declared(field: &Field, name: &str, present: Option<u64>, rows: u64, keys: &m
 }
 
 /// The byte ranges that a file is read in; None is the whole file.
-fn stretches(file: &LogFile) -> Vec<Option<(u64, u64)>> {
+fn stretches(file: &LogFile, plan: &ReadPlan) -> io::Result<Vec<Option<(u64, u64)>>> {
     let size = file.input.size.unwrap_or(0);
-    if !file.is_splittable() || size <= STRETCH {
-        return vec![None];
+    let starts = match file.input.plain_file().filter(|_| file.is_splittable()) {
+        Some(path) => cuts(path, size, plan)?,
+        None => vec![0],
+    };
+    if starts.len() == 1 {
+        return Ok(vec![None]);
     }
-    (0..size).step_by(STRETCH as usize).map(|start| Some((start, (start + STRETCH).min(size)))).collect()
+    let ends = starts.iter().skip(1).copied().chain([size]);
+    Ok(starts.iter().copied().zip(ends).map(Some).collect())
 }
 
 /// One stretch of a log while it is read.

@@ -122,6 +122,9 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let text =
         "ids stand in several logs without a role, which are not merged: give their sources a role in the config";
     note("no_role", counts.unrelated, text.to_owned());
+    for skew in logs.skews.corrected() {
+        note("clock_corrected", skew.requests, format!("{}; set right, as --fix-skew asks", skew.sentence()));
+    }
     for skew in logs.skews.measured() {
         note("clock_skew", skew.requests, skew.sentence());
     }

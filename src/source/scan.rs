@@ -35,6 +35,7 @@ use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
 use crate::source::csv::{self, CsvRecords, Row};
+use crate::source::cuts::{PIECE, cuts};
 use crate::source::document::Documents;
 use crate::source::format::Format;
 use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, write_text};
@@ -47,10 +48,6 @@ use crate::source::schema::LogSchema;
 use crate::source::sink::{Desk, RecordSink, TopLevel};
 use crate::source::value::{RawValue, Reject};
 use crate::source::window::Piece;
-
-/// Bytes of one piece of a splittable file: small enough that the last pieces of a scan end together, large enough that
-/// opening one costs nothing beside reading it.
-const PIECE: u64 = 16 << 20;
 
 /// Scans text logs of any format.
 #[derive(Clone)]
@@ -85,26 +82,47 @@ impl LogScan {
             batch_size: 8192,
             metrics: ExecutionPlanMetricsSet::new(),
         };
+        let mut cut = Vec::with_capacity(files.len());
+        for file in files {
+            cut.push((file, source.cuts(file)?));
+        }
         // Files are opened by path; the store only keys the scan.
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-            .with_file_groups(pieces(files, partitions))
+            .with_file_groups(pieces(&cut, partitions))
             .with_projection_indices(Some(projection.to_vec()))?
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
 }
 
-/// Cuts what can be cut and deals the pieces out; threads that are done early take over pieces of others.
-fn pieces(files: &[Arc<LogFile>], partitions: usize) -> Vec<FileGroup> {
-    let mut pieces = Vec::new();
-    for file in files {
+impl LogScan {
+    /// Where the pieces of a file start.
+    fn cuts(&self, file: &LogFile) -> Result<Vec<u64>> {
         let size = file.input.size.unwrap_or(0);
-        let whole = PartitionedFile::new(file.input.name.clone(), size).with_extension(file.clone());
-        if file.is_splittable() && size > PIECE {
-            let starts = (0..size).step_by(PIECE as usize);
-            pieces.extend(starts.map(|start| whole.clone().with_range(start as i64, (start + PIECE).min(size) as i64)));
-        } else {
-            pieces.push(whole);
+        match file.input.plain_file().filter(|_| file.is_splittable() && size > PIECE) {
+            Some(path) => {
+                let plan = ReadPlan::new(&self.schema, &[], &self.mappings[file.mapping])?;
+                Ok(cuts(path, size, &plan)?)
+            }
+            None => Ok(vec![0]),
+        }
+    }
+}
+
+/// Deals the pieces of the files out; threads that are done early take over pieces of others.
+fn pieces(files: &[(&Arc<LogFile>, Vec<u64>)], partitions: usize) -> Vec<FileGroup> {
+    let mut pieces = Vec::new();
+    for (file, cuts) in files {
+        let size = file.input.size.unwrap_or(0);
+        let whole = PartitionedFile::new(file.input.name.clone(), size).with_extension(Arc::clone(file));
+        match &cuts[..] {
+            [_] => pieces.push(whole),
+            starts => {
+                let ends = starts.iter().skip(1).copied().chain([size]);
+                pieces.extend(
+                    starts.iter().zip(ends).map(|(&start, end)| whole.clone().with_range(start as i64, end as i64)),
+                );
+            }
         }
     }
     let mut groups = vec![Vec::new(); partitions.min(pieces.len()).max(1)];

@@ -245,3 +245,31 @@ fn an_empty_standard_input_holds_no_record() {
     let run = Workspace::new().command(&["latency", "--format", "json", "-"]).input("").run().exits(5);
     assert_eq!(run.report_anyway().records().records, 0);
 }
+
+#[test]
+fn a_log_of_lines_in_pieces_is_the_same_however_many_threads_read_it() {
+    // long enough for several pieces of the file, in each of which some record was cut by the container runtime
+    let mut log = String::new();
+    let mut number = 0;
+    while log.len() < 36 << 20 {
+        let record = format!(
+            "{{\\\"request_id\\\":\\\"r{number}\\\",\\\"input_tokens\\\":{},\\\"note\\\":\\\"{}\\\"}}",
+            number % 1000,
+            "x".repeat(700)
+        );
+        let (first, second) = record.split_at(100);
+        let line = |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-01-02T03:00:00.5Z\"}}\n");
+        log += &line(first);
+        log += "{\"log\":\"noise\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-02T03:00:00.6Z\"}\n";
+        log += &line(&format!("{second}\\n"));
+        number += 1;
+    }
+    let workspace = Workspace::with("docker.log", log);
+    let query = "SELECT count(*) AS n, count(DISTINCT request_id) AS ids, sum(input_tokens) AS tokens FROM logs";
+    let ask = |threads| workspace.report(&["sql", query, "--threads", threads, "docker.log"]);
+    let one = ask("1");
+    assert_eq!((&one.row()["n"], &one.row()["ids"]), (&json!(number), &json!(number)));
+    assert_eq!(one.counted("skipped"), number);
+    assert_eq!(one.counted("rejected"), 0);
+    assert_eq!(one, ask("8"));
+}

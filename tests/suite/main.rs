@@ -20,6 +20,7 @@ mod reading;
 mod readme;
 mod real_data;
 mod record;
+mod requests;
 mod settings;
 mod sql;
 mod traffic;

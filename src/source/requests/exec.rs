@@ -117,10 +117,11 @@ impl ExecutionPlan for MergeExec {
             let batch = match step {
                 Some(batch) => batch.and_then(|batch| merger.push(batch)),
                 None => {
+                    let last = merger.finish();
                     counts.duplicates = merger.counts.duplicates;
                     counts.collisions = merger.counts.collisions;
                     counts.unrelated = merger.counts.unrelated;
-                    merger.finish()
+                    last
                 }
             };
             futures::future::ready(Some(batch))

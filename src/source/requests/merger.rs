@@ -8,13 +8,13 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{concat_batches, interleave};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, TimestampNanosecondType,
+    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampNanosecondType,
 };
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
 
 use super::column::trust;
-use super::skew::Skews;
+use super::skew::{Skew, Skews};
 use super::{ATTEMPTS, MATCH_ID, RECORDS, VALUES};
 use crate::record::Column;
 use crate::record::merge::{Merged, Sighting, merge};
@@ -49,6 +49,7 @@ pub struct Merger {
     output: SchemaRef,
     priorities: Arc<[(String, i64)]>,
     skews: Arc<Skews>,
+    corrected: Vec<Skew>,
     held: Vec<Held>,
     /// Rows of the id in hand.
     open: Vec<Row>,
@@ -74,6 +75,7 @@ impl Merger {
         Self {
             output: schema(input),
             priorities,
+            corrected: skews.corrected(),
             skews,
             held: Vec::new(),
             open: Vec::new(),
@@ -87,6 +89,7 @@ impl Merger {
         if batch.num_rows() == 0 {
             return Ok(None);
         }
+        let batch = self.with_right_clocks(batch)?;
         let arrays: Vec<ArrayRef> =
             VALUES.iter().filter_map(|column| batch.column_by_name(column.name()).cloned()).collect();
         let mut hashes = vec![0; batch.num_rows()];
@@ -106,6 +109,29 @@ impl Merger {
         }
         let is_full = self.requests.len() >= BATCH || self.held.len() >= HELD;
         if is_full { self.requests().map(Some) } else { Ok(None) }
+    }
+
+    /// The records with the times of clocks that are known to be wrong set right.
+    fn with_right_clocks(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        if self.corrected.is_empty() {
+            return Ok(batch);
+        }
+        let (roles, hosts) = (batch.column_by_name(Column::Role.name()), batch.column_by_name(Column::Host.name()));
+        let correction = |row: usize| {
+            let (role, host) = (role(text(roles, row)), text(hosts, row).unwrap_or_default());
+            self.corrected.iter().find(|skew| skew.is_of(role, host)).map_or(0, Skew::correction)
+        };
+        let corrections: Vec<i64> = (0..batch.num_rows()).map(correction).collect();
+        let columns = batch.columns().iter().map(|array| match array.data_type() {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                let times = array.as_primitive::<TimestampNanosecondType>().iter().zip(&corrections);
+                let right = times.map(|(time, by)| time.map(|time| time.saturating_sub(*by)));
+                let right = right.collect::<TimestampNanosecondArray>();
+                Arc::new(right.with_data_type(array.data_type().clone())) as ArrayRef
+            }
+            _ => array.clone(),
+        });
+        Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
     }
 
     /// The requests of the last records.

@@ -19,6 +19,8 @@ type Clocks = (Role, Role, String);
 /// Differences of arrival times, collected by all threads of a scan.
 #[derive(Debug, Default)]
 pub struct Skews {
+    /// What was measured before, and is set right.
+    corrected: Mutex<Vec<Skew>>,
     seen: Mutex<BTreeMap<(u8, u8, String), Differences>>,
 }
 
@@ -51,6 +53,18 @@ impl Skews {
         }
     }
 
+    /// From now on what was measured is set right, and measured again.
+    pub fn correct(&self) {
+        let measured = self.measured();
+        *self.corrected.lock().unwrap_or_else(PoisonError::into_inner) = measured;
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What is set right.
+    pub fn corrected(&self) -> Vec<Skew> {
+        self.corrected.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Clocks that are noticeably apart.
     pub fn measured(&self) -> Vec<Skew> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,6 +81,17 @@ impl Skews {
 }
 
 impl Skew {
+    /// Nanoseconds to take off the times of the second clock: a zone mistake is set right to the quarter of an hour, so
+    /// that what a request takes from one to the other stays.
+    pub fn correction(&self) -> i64 {
+        self.whole_quarters().map_or(self.median, |quarters| quarters * QUARTER)
+    }
+
+    /// Whether it is that of the records of a role on a host.
+    pub fn is_of(&self, role: Option<Role>, host: &str) -> bool {
+        Some(self.clocks.1) == role && self.clocks.2 == host
+    }
+
     /// The difference as a zone mistake makes it: a whole number of quarters of an hour, near enough.
     pub fn whole_quarters(&self) -> Option<i64> {
         let quarters = (self.median as f64 / QUARTER as f64).round() as i64;
