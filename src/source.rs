@@ -27,10 +27,12 @@ pub mod parquet;
 pub mod plan;
 pub mod reader;
 mod reading;
+pub(crate) mod records;
 pub mod rejects;
 pub mod requests;
 mod restructure;
 pub(crate) mod row;
+mod rows;
 pub mod scan;
 pub mod schema;
 pub mod sink;
@@ -39,6 +41,8 @@ pub mod table;
 pub mod tally;
 pub mod value;
 pub mod window;
+
+use std::path::PathBuf;
 
 use crate::record::{Column, Kind};
 use crate::source::compression::Compression;
@@ -55,6 +59,8 @@ pub struct LogFile {
     pub input: Input,
     /// Which of the run's mappings reads it.
     pub mapping: usize,
+    /// Parquet that is read row by row, since a profile describes it: where its bytes are.
+    pub rows: Option<PathBuf>,
 }
 
 /// Where a record starts.

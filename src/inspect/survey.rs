@@ -3,8 +3,6 @@
 //! Records are read as reports read them, by the same [`RecordReader`], so that what is said here about rejected records
 //! and unfit values is what a report will meet. Beside it every value is looked at under the key it stands under.
 
-use std::borrow::Cow;
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -22,23 +20,20 @@ use super::plausible::Plausible;
 use crate::profile::Profile;
 use crate::record::{Column, Kind};
 use crate::source::LogFile;
-use crate::source::blocks::Blocks;
 use crate::source::counts::{Counts, PublishedCounts};
-use crate::source::csv::{CsvRecords, Row};
 use crate::source::cuts::cuts;
 use crate::source::dialect::Dialect;
-use crate::source::document::Documents;
 use crate::source::format::Format;
-use crate::source::json::{LineDecoder, RecordParser, visit};
+use crate::source::json::visit;
 use crate::source::logs::Logs;
 use crate::source::nest::Nest;
 use crate::source::parquet::ParquetLog;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Provenance, RecordReader};
-use crate::source::scan::CsvRecord;
+use crate::source::records;
 use crate::source::sink::{Desk, RecordSink, TopLevel, Watcher};
 use crate::source::tally::Tally;
-use crate::source::window::Piece;
+use crate::source::value::{RawValue, unescape};
 
 /// Rows after which the reader's columns are looked at and dropped.
 const BATCH: usize = 8192;
@@ -76,7 +71,7 @@ impl Survey {
     /// Reads a log of any format; of Parquet only the footer.
     pub fn of(file: &Arc<LogFile>, logs: &Logs, threads: usize) -> anyhow::Result<Self> {
         match file.input.format {
-            Format::Parquet => Ok(Self::of_footer(file, logs)),
+            Format::Parquet if file.rows.is_none() => Ok(Self::of_footer(file, logs)),
             _ => Self::of_records(file, logs, threads),
         }
     }
@@ -209,18 +204,28 @@ struct Watched {
     keys: Keys,
     /// Records by the dialect that read them.
     read_by: Vec<u64>,
-    /// The keys are those of a header, and are looked at elsewhere.
+    /// The keys are those of a header, and the values cells.
     has_header: bool,
 }
 
 impl Watcher for Watched {
     fn record(&mut self, text: &[u8], dialect: usize, is_row: bool, offset: u64) {
         self.read_by[dialect] += u64::from(is_row);
-        if self.has_header {
-            return;
-        }
-        let keys = &mut self.keys;
-        match visit(text, &mut |path, value| keys.take(path, Look::at(value))) {
+        let (keys, has_header) = (&mut self.keys, self.has_header);
+        let look = |value| match value {
+            // in a cell everything is text
+            RawValue::Text { bytes, escaped } if has_header => {
+                let mut cell = Vec::new();
+                if escaped {
+                    unescape(bytes, &mut cell)
+                } else {
+                    cell.extend_from_slice(bytes)
+                }
+                Look::at_cell(&cell)
+            }
+            value => Look::at(value),
+        };
+        match visit(text, &mut |path, value| keys.take(path, look(value))) {
             Ok(_) => keys.end_record(offset),
             Err(_) => keys.drop_record(),
         }
@@ -247,11 +252,7 @@ impl<'a> Part<'a> {
     /// Reads the stretch to its end or to where it is broken; an input that cannot be read further is damaged, whatever
     /// the reason: what came before is still worth showing.
     fn read(mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<Self> {
-        let read = match self.file.input.format {
-            Format::Csv { delimiter } => self.rows(delimiter),
-            Format::JsonArray | Format::JsonObjects => self.documents(),
-            _ => self.lines(stretch),
-        };
+        let read = self.records(stretch);
         let mut nest = std::mem::take(&mut self.nest);
         nest.finish(&mut self.sink(0).desk);
         self.end_batch()?;
@@ -263,60 +264,9 @@ impl<'a> Part<'a> {
         Ok(self)
     }
 
-    fn lines(&mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<()> {
-        let mut blocks = match (stretch, self.file.input.plain_file()) {
-            (Some((start, end)), Some(path)) => Blocks::range(Arc::new(File::open(path)?), start, end),
-            _ => Blocks::new(self.file.input.open()?),
-        };
-        let mut decoder = LineDecoder::new(self.plan.wanted.clone());
-        while let Some(piece) = blocks.next_block()? {
-            match piece {
-                Piece::Text { offset, bytes } => decoder.decode(bytes, &mut self.sink(offset)),
-                Piece::Rejected { offset, reject } => self.sink(0).desk.rejected(offset, b"", reject),
-            }
-            self.end_full_batch()?;
-        }
-        Ok(())
-    }
-
-    fn documents(&mut self) -> anyhow::Result<()> {
-        let mut documents = Documents::new(self.file.input.open()?);
-        let mut parser = RecordParser::new(self.plan.wanted.clone());
-        while let Some(piece) = documents.next_object()? {
-            match piece {
-                Piece::Text { offset, bytes } => match parser.parse(bytes) {
-                    Ok(record) => self.sink(offset).take(&record, 0, || Cow::Borrowed(bytes)),
-                    Err(reject) => self.sink(0).desk.rejected(offset, bytes, reject),
-                },
-                Piece::Rejected { offset, reject } => self.sink(0).desk.rejected(offset, b"", reject),
-            }
-            self.end_full_batch()?;
-        }
-        Ok(())
-    }
-
-    fn rows(&mut self, delimiter: u8) -> anyhow::Result<()> {
-        let mut records = CsvRecords::new(self.file.input.open()?, delimiter)?;
-        let header = records.header().to_vec();
-        let slots = self.plan.slots_of_header(header.iter().map(|column| column.name.as_str()));
-        let present: Vec<u32> = slots.iter().flatten().copied().collect();
-        let duplicates = header.iter().filter(|column| column.shadowed).count() as u32;
-        while let Some(row) = records.next_row()? {
-            match row {
-                Row::Record { offset, cells } => {
-                    let cells: Vec<_> = cells.iter().collect();
-                    for (column, cell) in header.iter().zip(&cells).filter(|(column, _)| !column.shadowed) {
-                        let look = cell.as_ref().and_then(|cell| Look::at_cell(cell.as_bytes()));
-                        self.watched.keys.take(&[&column.name], look);
-                    }
-                    self.watched.keys.end_record(offset);
-                    let record = CsvRecord { slots: &slots, present: &present, cells, duplicates };
-                    self.sink(offset).take(&record, 0, || Cow::Owned(record.json(&header)));
-                }
-                Row::Rejected { offset, reject, detail } => {
-                    self.sink(0).desk.rejected(offset, detail.as_bytes(), reject);
-                }
-            }
+    fn records(&mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<()> {
+        let (mut records, _) = records::open(self.file, &self.plan, stretch)?;
+        while records.advance(&mut self.sink(0))?.is_some() {
             self.end_full_batch()?;
         }
         Ok(())

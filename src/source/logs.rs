@@ -21,6 +21,7 @@ use crate::source::mapping::Mapping;
 use crate::source::parquet::ParquetLog;
 use crate::source::rejects::Rejects;
 use crate::source::requests::{RequestTable, Skews};
+use crate::source::rows;
 use crate::source::schema::LogSchema;
 use crate::source::table::LogTable;
 
@@ -82,7 +83,7 @@ impl Logs {
         for (index, mut input) in located.inputs.into_iter().enumerate() {
             let mapping = input.path().and_then(|path| request.logs.source_index(path)).map_or(0, |source| source + 1);
             input.name = request.logs.shown(&input.name);
-            let file = Arc::new(LogFile { index, input, mapping });
+            let file = Arc::new(LogFile { index, input, mapping, rows: None });
             logs.files.push(file.clone());
             match file.input.format {
                 Format::Parquet => logs.add_parquet(file, spill)?,
@@ -105,7 +106,17 @@ impl Logs {
                 opened
             }
         };
+        let described = |log: &ParquetLog| {
+            mapping.is_forced || mapping.profiles.iter().any(|profile| rows::are_of(profile, log.schema()))
+        };
         match opened {
+            Ok(log) if described(&log) => {
+                let (index, input, mapping) = (file.index, file.input.clone(), file.mapping);
+                let file = Arc::new(LogFile { index, input, mapping, rows: Some(log.path) });
+                self.files.pop();
+                self.files.push(file.clone());
+                self.texts.push(file);
+            }
             Ok(log) => self.parquets.push(log),
             Err(error) => self.damaged.push(format!("{}: {error:#}", file.input.name)),
         }

@@ -52,7 +52,7 @@ use crate::source::schema::{LogSchema, Meaning};
 pub struct ParquetLog {
     pub file: Arc<LogFile>,
     /// Absolute; a temporary file where the log itself is compressed or a stream.
-    path: PathBuf,
+    pub path: PathBuf,
     size: u64,
     footer: ArrowReaderMetadata,
     /// What the footer tells about the records' times; None where it does not.

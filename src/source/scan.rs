@@ -4,10 +4,7 @@
 //! and so that a scan can be cut and sent elsewhere. NDJSON is split by byte ranges; everything that cannot be split
 //! (arrays, CSV, compressed files, streams) is one piece, read whole in bounded memory.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::fs::File;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,25 +26,18 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
 use futures::StreamExt;
 use object_store::ObjectStore;
 
-use crate::record::excerpt::Excerpt;
 use crate::source::LogFile;
-use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
-use crate::source::csv::{self, CsvRecords, Row};
 use crate::source::cuts::{PIECE, cuts};
-use crate::source::document::Documents;
-use crate::source::format::Format;
-use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, write_text};
 use crate::source::mapping::Mapping;
 use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;
-use crate::source::reader::{Layouts, RawRecord, RecordReader};
+use crate::source::reader::{Layouts, RecordReader};
+use crate::source::records::{self, Records};
 use crate::source::rejects::Rejects;
 use crate::source::schema::LogSchema;
 use crate::source::sink::{Desk, RecordSink, TopLevel};
-use crate::source::value::{RawValue, Reject};
-use crate::source::window::Piece;
 
 /// Scans text logs of any format.
 #[derive(Clone)]
@@ -219,7 +209,9 @@ impl FileOpener for LogOpener {
             file.ok_or_else(|| DataFusionError::Internal("a piece of a log scan carries no log file".to_owned()))?;
         let plan = self.plans[file.mapping].clone();
         let range = piece.range.as_ref().map(|range| (range.start as u64, range.end as u64));
-        let (records, packed) = open(&file, &plan, range)?;
+        let could_not =
+            |error| DataFusionError::External(format!("could not open {}: {error}", file.input.name).into());
+        let (records, packed) = records::open(&file, &plan, range).map_err(could_not)?;
         let provenance = file.provenance(&self.schema);
         let counts = PublishedCounts::new(self.metrics.clone(), self.partition);
         let mut batches = Batches {
@@ -236,41 +228,6 @@ impl FileOpener for LogOpener {
         let stream = futures::stream::iter(std::iter::from_fn(move || batches.next_batch().transpose()));
         Ok(Box::pin(async move { Ok(stream.boxed()) }))
     }
-}
-
-/// The records of one piece, by the form they stand in.
-enum Records {
-    Lines { blocks: Blocks, decoder: Box<LineDecoder> },
-    Documents { documents: Documents, parser: Box<RecordParser> },
-    Csv { records: CsvRecords, slots: Vec<Option<u32>>, present: Vec<u32> },
-}
-
-/// Opens a piece; the counter tells how many bytes on disk a compressed one has used.
-fn open(file: &LogFile, plan: &ReadPlan, range: Option<(u64, u64)>) -> Result<(Records, Option<Arc<AtomicU64>>)> {
-    let failed =
-        |error: io::Error| DataFusionError::External(format!("could not open {}: {error}", file.input.name).into());
-    let lines = |blocks| Records::Lines { blocks, decoder: Box::new(LineDecoder::new(plan.wanted.clone())) };
-    if let (true, Some(path)) = (file.is_splittable(), file.input.plain_file()) {
-        let opened = Arc::new(File::open(path).map_err(failed)?);
-        let (start, end) = range.unwrap_or((0, u64::MAX));
-        return Ok((lines(Blocks::range(opened, start, end)), None));
-    }
-    let stream = file.input.open().map_err(failed)?;
-    let packed = stream.consumed();
-    let records = match file.input.format {
-        Format::Csv { delimiter } => {
-            let records = CsvRecords::new(stream, delimiter).map_err(failed)?;
-            let slots = plan.slots_of_header(records.header().iter().map(|column| column.name.as_str()));
-            let present = slots.iter().flatten().copied().collect();
-            Records::Csv { records, slots, present }
-        }
-        Format::JsonArray | Format::JsonObjects => Records::Documents {
-            documents: Documents::new(stream),
-            parser: Box::new(RecordParser::new(plan.wanted.clone())),
-        },
-        _ => lines(Blocks::new(stream)),
-    };
-    Ok((records, Some(packed)))
 }
 
 /// Reads one piece batch by batch.
@@ -321,114 +278,5 @@ impl Batches {
             return Ok(Some(self.reader.finish()?));
         }
         Ok(None)
-    }
-}
-
-impl Records {
-    /// Reads a stretch of records into the sink and returns its length in bytes; None at the end.
-    fn advance(&mut self, sink: &mut RecordSink<'_, TopLevel>) -> io::Result<Option<usize>> {
-        match self {
-            Records::Lines { blocks, decoder } => match blocks.next_block()? {
-                Some(Piece::Text { offset, bytes }) => {
-                    sink.level.base = offset;
-                    decoder.decode(bytes, sink);
-                    Ok(Some(bytes.len()))
-                }
-                Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
-                None => Ok(None),
-            },
-            Records::Documents { documents, parser } => match documents.next_object()? {
-                Some(Piece::Text { offset, bytes }) => {
-                    sink.level.base = offset;
-                    match parser.parse(bytes) {
-                        Ok(record) => sink.take(&record, 0, || Cow::Borrowed(bytes)),
-                        Err(reject) => sink.desk.rejected(offset, bytes, reject),
-                    }
-                    Ok(Some(bytes.len()))
-                }
-                Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
-                None => Ok(None),
-            },
-            Records::Csv { records, slots, present } => {
-                let duplicates = records.header().iter().filter(|column| column.shadowed).count() as u32;
-                let header = records.header().to_vec();
-                match records.next_row()? {
-                    Some(Row::Record { offset, cells }) => {
-                        sink.level.base = offset;
-                        let cells = cells.iter().collect();
-                        let record = CsvRecord { slots, present, cells, duplicates };
-                        sink.take(&record, 0, || Cow::Owned(record.json(&header)));
-                        Ok(Some(0))
-                    }
-                    Some(Row::Rejected { offset, reject, detail }) => {
-                        sink.desk.rejected(offset, detail.as_bytes(), reject);
-                        Ok(Some(0))
-                    }
-                    None => Ok(None),
-                }
-            }
-        }
-    }
-}
-
-impl RecordSink<'_, TopLevel> {
-    /// A record that no parser saw; counts as no bytes, since its length is not known.
-    fn reject_at(&mut self, offset: u64, why: Reject) -> usize {
-        self.desk.rejected(offset, b"", why);
-        0
-    }
-}
-
-/// A CSV record seen by slots: all its values are text, an empty cell is null.
-pub(crate) struct CsvRecord<'a> {
-    /// The slot of each column of the header.
-    pub slots: &'a [Option<u32>],
-    /// The slots of all columns.
-    pub present: &'a [u32],
-    pub cells: Vec<Option<Cow<'a, str>>>,
-    pub duplicates: u32,
-}
-
-impl CsvRecord<'_> {
-    /// The record as a JSON object, for what takes records apart.
-    pub fn json(&self, header: &[csv::Column]) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut object = ObjectWriter::new(&mut text);
-        for (column, cell) in header.iter().zip(&self.cells).filter(|(column, _)| !column.shadowed) {
-            if let Some(cell) = cell {
-                write_text(cell, object.key(&column.name));
-            }
-        }
-        object.end();
-        text
-    }
-}
-
-impl RawRecord for CsvRecord<'_> {
-    fn raw(&self, slot: usize) -> RawValue<'_> {
-        // the last of columns with one name wins, as with duplicate keys
-        let column = self.slots.iter().rposition(|candidate| *candidate == Some(slot as u32));
-        match column.and_then(|column| self.cells.get(column)) {
-            None => RawValue::Missing,
-            Some(None) => RawValue::Null,
-            Some(Some(text)) => RawValue::Text { bytes: text.as_bytes(), escaped: false },
-        }
-    }
-
-    fn excerpt(&self, _: usize) -> Option<Excerpt<'_>> {
-        None
-    }
-
-    /// The rows of a file all have its columns.
-    fn layout(&self) -> Option<usize> {
-        Some(0)
-    }
-
-    fn present(&self) -> &[u32] {
-        self.present
-    }
-
-    fn duplicate_keys(&self) -> u32 {
-        self.duplicates
     }
 }

@@ -258,7 +258,8 @@ fn a_log_of_lines_in_pieces_is_the_same_however_many_threads_read_it() {
             "x".repeat(700)
         );
         let (first, second) = record.split_at(100);
-        let line = |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-01-02T03:00:00.5Z\"}}\n");
+        let line =
+            |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-01-02T03:00:00.5Z\"}}\n");
         log += &line(first);
         log += "{\"log\":\"noise\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-02T03:00:00.6Z\"}\n";
         log += &line(&format!("{second}\\n"));

@@ -1,0 +1,68 @@
+//! Rows of Parquet as lines of JSON: how the exports of known producers are read, by the rules of their profiles.
+//!
+//! Logs without a profile are read column by column instead, which is many times faster.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::json::WriterBuilder;
+use datafusion::arrow::json::writer::LineDelimited;
+use datafusion::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use crate::profile::{Condition, Profile, ValuePath};
+
+/// The rows of a file, in order.
+pub struct Rows {
+    batches: ParquetRecordBatchReader,
+    lines: Vec<u8>,
+}
+
+impl Rows {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(io::Error::other)?;
+        Ok(Self { batches: builder.build().map_err(io::Error::other)?, lines: Vec::new() })
+    }
+
+    /// Some rows, each as an object on a line; None at the end.
+    pub fn next_lines(&mut self) -> io::Result<Option<&[u8]>> {
+        let Some(batch) = self.batches.next() else { return Ok(None) };
+        let batch = batch.map_err(io::Error::other)?;
+        self.lines.clear();
+        let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut self.lines);
+        writer.write(&batch).map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)?;
+        Ok(Some(&self.lines))
+    }
+}
+
+/// Whether the rows of a schema are records of a profile, as far as their columns tell.
+pub fn are_of(profile: &Profile, schema: &Schema) -> bool {
+    let known = |condition: &Condition| {
+        let is_there = |path: &ValuePath| path.spellings().any(|keys| holds(schema, &keys));
+        let valued = [&condition.is, &condition.starts].into_iter().flatten().map(|(path, _)| path);
+        condition.keys.iter().chain(valued).all(is_there)
+            && (condition.any.is_empty() || condition.any.iter().any(is_there))
+            && !condition.without.iter().any(is_there)
+    };
+    !profile.is_envelope() && profile.pattern.is_none() && profile.recognise.iter().any(known)
+}
+
+/// Whether a schema has a column at the end of these keys, or one that may hold it: a map, or JSON as text.
+fn holds(schema: &Schema, keys: &[String]) -> bool {
+    let Some((first, rest)) = keys.split_first() else { return false };
+    let Ok(field) = schema.field_with_name(first) else { return false };
+    let mut data_type = field.data_type();
+    for key in rest {
+        data_type = match data_type {
+            DataType::Struct(fields) => match fields.iter().find(|field| field.name() == key) {
+                Some(field) => field.data_type(),
+                None => return false,
+            },
+            DataType::Map(..) => return true,
+            other => return other.is_string(),
+        };
+    }
+    true
+}
