@@ -69,11 +69,32 @@ pub enum Pushed {
 }
 
 /// How records of one layout are read.
-enum Known {
-    /// All of them are rows of one dialect.
-    Row(Layout),
-    /// Their values decide.
-    Ways(Vec<Way>),
+struct Known {
+    /// That the first of the ways makes rows of them, unless one of these values says otherwise; None where even the
+    /// first way takes a closer look.
+    usual: Option<Box<[Unless]>>,
+    ways: Vec<Way>,
+}
+
+/// A value that takes a closer look if it is one of some texts.
+struct Unless {
+    slot: u32,
+    /// None: any text.
+    texts: Option<Box<[String]>>,
+}
+
+impl Unless {
+    #[inline(always)]
+    fn holds<R: RawRecord>(&self, record: &R) -> bool {
+        match (record.raw(self.slot as usize), &self.texts) {
+            (RawValue::Text { bytes, escaped: false }, Some(texts)) => {
+                texts.iter().any(|text| text.as_bytes() == bytes)
+            }
+            (RawValue::Text { .. }, _) => true,
+            (RawValue::Number(_) | RawValue::Bool(_), texts) => texts.is_some(),
+            (RawValue::Missing | RawValue::Null | RawValue::Nested(_), _) => false,
+        }
+    }
 }
 
 /// One of the ways in which records of a layout may be read.
@@ -121,13 +142,15 @@ impl RecordReader {
     /// the record.
     #[inline(always)]
     pub fn push<R: RawRecord>(&mut self, record: &R, from: Whence<'_>, layouts: &mut Layouts) -> Pushed {
-        let layout = match record.layout().and_then(|number| layouts.0.get(number)?.as_ref()) {
-            Some(Known::Row(layout)) => layout,
-            Some(Known::Ways(ways)) => match self.decide(ways, record) {
+        let Some(known) = record.layout().and_then(|number| layouts.0.get(number)?.as_ref()) else {
+            return self.push_new(record, from, layouts);
+        };
+        let layout = match (&known.usual, &known.ways[..]) {
+            (Some(unless), [way, ..]) if !unless.iter().any(|unless| unless.holds(record)) => &way.layout,
+            (_, ways) => match self.decide(ways, record) {
                 Ok(layout) => layout,
                 Err(pushed) => return pushed,
             },
-            None => return self.push_new(record, from, layouts),
         };
         if !from.in_turn {
             return Pushed::Held;
@@ -233,6 +256,23 @@ pub fn recognise<R: RawRecord>(plan: &ReadPlan, record: &R, part_of: Option<usiz
 }
 
 impl Way {
+    /// What must not be for all records of the layout to be rows of this way; None where that is not so simple.
+    fn unless(&self) -> Option<Box<[Unless]>> {
+        let is_row = self.is_certain && self.fate.is_none_or(|fate| fate == Fate::Row);
+        if !is_row {
+            return None;
+        }
+        if self.fate.is_some() {
+            return Some([].into());
+        }
+        let texts = self.embedded.iter().map(|&slot| Some(Unless { slot, texts: None }));
+        let skips = self.skips.iter().map(|(_, test)| {
+            let (slot, texts) = test.one_value()?;
+            Some(Unless { slot, texts: Some(texts.into()) })
+        });
+        texts.chain(skips).collect()
+    }
+
     /// What a record of the layout is.
     fn fate_of<R: RawRecord>(&self, record: &R, dialect: &Dialect) -> Fate {
         if self.embedded.iter().any(|&slot| holds_json(record.raw(slot as usize))) {
@@ -251,12 +291,13 @@ impl Layouts {
         if self.0.len() <= number {
             self.0.resize_with(number + 1, || None);
         }
-        self.0[number] = Some(Known::new(plan, record.present(), part_of));
+        self.0[number] = Some(Known::new(plan, record, part_of));
     }
 }
 
 impl Known {
-    fn new(plan: &ReadPlan, present: &[u32], part_of: Option<usize>) -> Self {
+    fn new<R: RawRecord>(plan: &ReadPlan, record: &R, part_of: Option<usize>) -> Self {
+        let present = record.present();
         let has = |slot: u32| present.contains(&slot);
         let way = |number: usize, is_certain: bool| {
             let dialect = &plan.dialects[number];
@@ -265,7 +306,11 @@ impl Known {
             let open = dialect.skips.iter().enumerate().filter(|(_, (_, test))| test.by_presence(has) != Some(false));
             let skips = open.map(|(reason, (_, test))| (reason, test.among(has))).collect();
             let texts = dialect.embedded.iter().flat_map(|lookup| lookup.slots.iter().copied());
-            let embedded = if part_of.is_some() { Vec::new() } else { texts.filter(|&slot| has(slot)).collect() };
+            let embedded = match part_of {
+                Some(_) => Vec::new(),
+                // an object belongs to the layout: another record of it has no text there
+                None => texts.filter(|&slot| has(slot) && !is_nested(record.raw(slot as usize))).collect(),
+            };
             Way { dialect: number, is_certain, fate, skips, embedded, layout }
         };
         let mut ways = Vec::new();
@@ -284,9 +329,10 @@ impl Known {
                 }
             }
         }
-        match &ways[..] {
-            [Way { fate: Some(Fate::Row), .. }] => Known::Row(ways.swap_remove(0).layout),
-            _ => Known::Ways(ways),
-        }
+        Self { usual: ways.first().and_then(Way::unless), ways }
     }
+}
+
+fn is_nested(value: RawValue<'_>) -> bool {
+    matches!(value, RawValue::Nested(_))
 }

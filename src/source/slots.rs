@@ -170,6 +170,15 @@ impl Test {
         }
     }
 
+    /// A slot and the texts of which it must hold one for the test to hold, where there is such a slot.
+    pub fn one_value(&self) -> Option<(u32, &[String])> {
+        let simple = |(lookup, texts): &&(Lookup, Box<[String]>)| {
+            lookup.slots.len() == 1 && lookup.inner.is_empty() && !lookup.in_text && !texts.is_empty()
+        };
+        let (lookup, texts) = self.is.iter().find(simple)?;
+        Some((lookup.slots[0], texts))
+    }
+
     /// The same test for records that have just the slots that `has` tells.
     pub fn among(&self, has: impl Fn(u32) -> bool) -> Self {
         let mut test = self.clone();
