@@ -41,6 +41,10 @@ pub struct Profile {
     /// Which of the records are no requests; the first that holds decides.
     pub skips: Vec<Skip>,
     pub columns: Vec<(Column, Vec<Rule>)>,
+    /// Whether columns without a rule are read by their well-known names.
+    pub aliases: bool,
+    /// Those of a lower order are compared with a record first.
+    pub order: i64,
     /// Values that are there only where a request failed.
     pub errors: Vec<ValuePath>,
     pub carries: Carries,

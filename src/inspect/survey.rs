@@ -48,6 +48,8 @@ pub struct Survey {
     pub uncounted: u64,
     /// Rejected records included.
     pub records: u64,
+    /// Those whose keys were looked at.
+    pub seen: u64,
     /// How many records each dialect of the plan read, by the profile's name and title; no profile is no name.
     pub profiles: Vec<(Option<Arc<Profile>>, u64)>,
     pub counts: Counts,
@@ -60,7 +62,7 @@ pub struct Survey {
 impl Survey {
     /// Records that are read.
     pub fn accepted(&self) -> u64 {
-        self.records - self.counts.rejected_total() - self.counts.skipped_total()
+        self.seen
     }
 
     /// Whether keys with a dot in them stand for nested ones, and text for every type.
@@ -85,6 +87,7 @@ impl Survey {
         let metrics = ExecutionPlanMetricsSet::new();
         let (mut keys, mut tally, mut damaged) = (Keys::default(), Tally::default(), false);
         let (mut read_by, mut plausible) = (vec![0; plan.dialects.len()], Plausible::default());
+        let mut seen = 0;
         // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
         for stretches in stretches(file, &plan)?.chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
@@ -103,6 +106,7 @@ impl Survey {
                 let part = part.with_context(|| format!("could not read {}", file.input.name))?;
                 keys.merge(part.watched.keys);
                 read_by.iter_mut().zip(&part.watched.read_by).for_each(|(sum, count)| *sum += count);
+                seen += part.watched.seen;
                 plausible.merge(&part.plausible);
                 damaged |= part.reader.counts.damaged_files > 0;
                 tally.add(&part.tally);
@@ -118,6 +122,7 @@ impl Survey {
             keys,
             uncounted,
             records: counts.records,
+            seen,
             profiles,
             counts,
             tally,
@@ -150,7 +155,18 @@ impl Survey {
         let counts = Counts::default();
         let (file, profiles) = (file.clone(), Vec::new());
         let plausible = Plausible::default();
-        Self { file, keys, uncounted: 0, records: rows, profiles, counts, tally, plausible, damaged: log.is_none() }
+        Self {
+            file,
+            keys,
+            uncounted: 0,
+            records: rows,
+            seen: rows,
+            profiles,
+            counts,
+            tally,
+            plausible,
+            damaged: log.is_none(),
+        }
     }
 }
 
@@ -202,6 +218,8 @@ struct Part<'a> {
 /// What was seen of the texts of records.
 struct Watched {
     keys: Keys,
+    /// Records with keys, whatever they are.
+    seen: u64,
     /// Records by the dialect that read them.
     read_by: Vec<u64>,
     /// The keys are those of a header, and the values cells.
@@ -210,6 +228,7 @@ struct Watched {
 
 impl Watcher for Watched {
     fn record(&mut self, text: &[u8], dialect: usize, is_row: bool, offset: u64) {
+        self.seen += 1;
         self.read_by[dialect] += u64::from(is_row);
         let (keys, has_header) = (&mut self.keys, self.has_header);
         let look = |value| match value {
@@ -240,7 +259,7 @@ impl<'a> Part<'a> {
             file,
             logs,
             plan: plan.clone(),
-            watched: Watched { keys: Keys::default(), read_by: vec![0; plan.dialects.len()], has_header },
+            watched: Watched { seen: 0, keys: Keys::default(), read_by: vec![0; plan.dialects.len()], has_header },
             reader: RecordReader::new(plan.clone(), Provenance::default(), BATCH, counts),
             layouts: Layouts::default(),
             nest: Nest::default(),

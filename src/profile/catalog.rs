@@ -84,7 +84,7 @@ impl Catalog {
     fn sort(&mut self) {
         self.profiles.sort_by_key(|profile| {
             let weight = profile.recognise.iter().map(Condition::weight).min();
-            (profile.is_envelope(), std::cmp::Reverse(weight), profile.name.clone())
+            (profile.order, profile.is_envelope(), std::cmp::Reverse(weight), profile.name.clone())
         });
     }
 }

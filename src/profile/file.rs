@@ -45,6 +45,8 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
     let mut records = table.list("records", |text| Ok(keys_to_records(text)))?;
     records.extend(envelope.map(|(_, records)| records).unwrap_or_default());
     let restructure = table.read("restructure", Restructure::from_word)?;
+    let aliases = table.take("aliases").map(|value| value.boolean()).transpose()?.unwrap_or(false);
+    let order = table.take("order").map(|value| value.integer()).transpose()?.unwrap_or(0);
     let ids = table.table("match")?.map(ids).transpose()?.unwrap_or_default();
     table.finish()?;
     Ok(Profile {
@@ -56,6 +58,8 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
         pattern,
         skips,
         columns,
+        aliases,
+        order,
         errors,
         carries,
         json,

@@ -114,6 +114,7 @@ fn stems(column: Column) -> &'static [&'static str] {
             "started_at",
             "created_at",
             "created",
+            "date",
         ],
         Column::FirstTokenAt => &["first_token_time"],
         Column::CompletedAt => &["complete_at", "finished_at", "ended_at", "end_time", "finish_time"],
@@ -127,6 +128,8 @@ fn stems(column: Column) -> &'static [&'static str] {
             "ContextTokens",
             "number_input_tokens",
             "num_input_tokens",
+            "inputTokens",
+            "promptTokens",
             "input_len",
             "input_length",
         ],
@@ -137,6 +140,8 @@ fn stems(column: Column) -> &'static [&'static str] {
             "GeneratedTokens",
             "number_output_tokens",
             "num_output_tokens",
+            "outputTokens",
+            "completionTokens",
             "output_len",
             "output_length",
         ],
@@ -157,6 +162,7 @@ fn stems(column: Column) -> &'static [&'static str] {
             "elapsed",
             "request_latency",
         ],
+        Column::Status => &["success"],
         Column::GpuId => &["gpu"],
         Column::GpuMemPeakMb => &["gpu_memory_peak_mb"],
         Column::HttpStatus => &["status_code", "http_status_code", "response_code", "response_status"],
@@ -170,12 +176,15 @@ fn stems(column: Column) -> &'static [&'static str] {
 /// keys for those; telling them apart is a profile's work.)
 fn usage(column: Column) -> &'static [&'static str] {
     match column {
-        Column::InputTokens => &["prompt_tokens", "input_tokens"],
-        Column::OutputTokens => &["completion_tokens", "output_tokens"],
+        Column::InputTokens => &["prompt_tokens", "input_tokens", "promptTokens", "inputTokens"],
+        Column::OutputTokens => &["completion_tokens", "output_tokens", "completionTokens", "outputTokens"],
         Column::TotalTokens => &["total_tokens"],
-        Column::CachedTokens => {
-            &["prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "cached_tokens"]
-        }
+        Column::CachedTokens => &[
+            "prompt_tokens_details.cached_tokens",
+            "input_tokens_details.cached_tokens",
+            "cached_tokens",
+            "prompt_cache_hit_tokens",
+        ],
         Column::ReasoningTokens => &[
             "completion_tokens_details.reasoning_tokens",
             "output_tokens_details.reasoning_tokens",

@@ -17,6 +17,9 @@ pub trait Logged {
 
 const MS: f64 = 1_000_000.0;
 
+/// Milliseconds that logged values may be off by, as they are rounded to the microsecond.
+const ROUNDING: f64 = 0.002;
+
 /// Columns that a derivation may fill, each with the columns it asks for.
 pub fn inputs(column: Column) -> &'static [Column] {
     use Column::*;
@@ -63,7 +66,8 @@ pub fn duration(record: &mut impl Logged, column: Column) -> Option<(f64, bool)>
         Column::TpotMs => tpot(record),
         _ => None,
     };
-    derived.map(|value| (value, true))
+    // what clocks that disagree leave below zero is no duration, but roundings of two logged values may
+    derived.filter(|value| *value > -ROUNDING).map(|value| (value.max(0.0), true))
 }
 
 /// Arrival, logged or derived (nanoseconds): end - total, else first token - TTFT, both logged or derived.

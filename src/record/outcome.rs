@@ -74,6 +74,7 @@ fn verdict(clue: Clue, said: Said<'_>) -> Verdict {
         (_, Said::Absent) => Verdict::Silent,
         (Clue::Failed | Clue::ErrorCode | Clue::Error, Said::Flag(failed)) => failed_if(failed),
         (Clue::Failed, _) => Verdict::Silent,
+        (Clue::Status, Said::Flag(succeeded)) => failed_if(!succeeded),
         (Clue::Status, Said::Text(text)) => status(text),
         (Clue::Status | Clue::HttpStatus, Said::Number(code)) => http_status(code),
         (Clue::HttpStatus, Said::Text(text)) => super::number::count(text).map_or(Verdict::Silent, http_status),
@@ -135,10 +136,11 @@ fn error_code(text: &[u8]) -> Verdict {
     if is_none { Verdict::Succeeded } else { Verdict::Failed }
 }
 
-/// 4xx and 5xx are failures, 499 (the client left) among them; 0 and what is no HTTP status tell nothing.
+/// 4xx and 5xx are failures, 499 (the client left) among them; 0 and what is no HTTP status tell nothing. A stream that
+/// breaks off keeps its 200, so that what comes later may still tell of a failure.
 fn http_status(code: i64) -> Verdict {
     match code {
-        100..400 => Verdict::Succeeded,
+        100..400 => Verdict::NoFailure,
         400..600 => Verdict::Failed,
         _ => Verdict::Silent,
     }
@@ -189,6 +191,8 @@ mod tests {
         assert_eq!(of(&[(ErrorCode, Said::Null)]), Some(false));
         assert_eq!(of(&[(ErrorCode, Said::Null), (HttpStatus, Said::Number(500))]), Some(true));
         assert_eq!(of(&[(Error, Said::Nested { empty: false })]), Some(true));
+        assert_eq!(of(&[(HttpStatus, Said::Number(200)), (Error, Said::Nested { empty: false })]), Some(true));
+        assert_eq!(of(&[(HttpStatus, Said::Number(200))]), Some(false));
     }
 
     #[test]
@@ -211,7 +215,7 @@ mod tests {
     fn http_client_and_server_errors_fail_and_zero_tells_nothing() {
         assert_eq!(
             [200, 204, 302, 400, 429, 499, 500, 0].map(http_status),
-            [Succeeded, Succeeded, Succeeded, Failed, Failed, Failed, Failed, Silent]
+            [NoFailure, NoFailure, NoFailure, Failed, Failed, Failed, Failed, Silent]
         );
     }
 

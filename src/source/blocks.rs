@@ -122,6 +122,7 @@ mod tests {
                         offset += line.len() as u64;
                     }
                 }
+                Piece::Line { .. } => unreachable!(),
                 Piece::Rejected { offset, reject } => {
                     assert_eq!(reject, Reject::TooLong);
                     lines.push((offset, Vec::new()));

@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Decimal128Builder, Float64Array, Float64Builder,
-    Int64Array, Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray, TimestampNanosecondBuilder,
-    new_null_array,
+    Int64Array, Int64Builder, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewArray,
+    TimestampNanosecondBuilder, new_null_array,
 };
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{cast, is_null, nullif};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, TimeUnit, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float64Type, Int64Type, SchemaRef, TimeUnit, TimestampNanosecondType,
+};
 use datafusion::arrow::error::ArrowError;
 use jiff::tz::TimeZone;
 
@@ -318,13 +320,28 @@ fn convert(
     };
     match kind {
         Kind::Text | Kind::Id => to_text(array, kind, &mut refused),
-        Kind::Count => to_count(array, &mut refused),
+        Kind::Count => not_negative::<Int64Type>(to_count(array, &mut refused)?, &mut refused),
         Kind::Number => to_float(array, None, &mut refused),
-        Kind::Duration => to_float(array, unit, &mut refused),
+        Kind::Duration => not_negative::<Float64Type>(to_float(array, unit, &mut refused)?, &mut refused),
         Kind::Time => to_time(array, unit, zone, &mut refused),
         Kind::Flag => to_flag(array, &mut refused),
         Kind::Money => to_money(array, &mut refused),
     }
+}
+
+/// Values below zero stand for what is not known.
+fn not_negative<T: ArrowPrimitiveType>(array: ArrayRef, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError>
+where
+    T::Native: PartialOrd + Default,
+{
+    let values = array.as_primitive::<T>();
+    let is_negative = |value: T::Native| value < T::Native::default();
+    if !values.values().iter().any(|value| is_negative(*value)) {
+        return Ok(array);
+    }
+    let kept: PrimitiveArray<T> = values.iter().map(|value| value.filter(|value| !is_negative(*value))).collect();
+    refused.count(Unfit::OutOfRange, kept.null_count() - array.null_count());
+    Ok(Arc::new(kept))
 }
 
 /// Where values that do not fit are counted.

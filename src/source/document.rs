@@ -11,7 +11,7 @@ use std::io::{self, Read};
 
 use memchr::{memchr3, memrchr};
 
-use crate::source::value::Reject;
+use crate::source::value::{Reject, looks_like_json};
 use crate::source::window::{MAX_RECORD, Piece, Window};
 use record_line::{RecordLine, is_blank};
 
@@ -60,7 +60,8 @@ impl Documents {
         Self { window, place: Place::Top, indent: 0, in_indent: true, lent: 0 }
     }
 
-    /// The next object, whose braces balance and which may still be malformed inside, or a reject; `None` at the end.
+    /// The next object, whose braces balance and which may still be malformed inside, a line of text, or a reject; `None`
+    /// at the end.
     /// An error of the stream comes after all objects before it.
     pub fn next_object(&mut self) -> io::Result<Option<Piece<'_>>> {
         self.pass(self.lent);
@@ -103,8 +104,10 @@ impl Documents {
                     return rejected(Reject::NotAnObject);
                 }
                 _ => {
-                    let reject = self.skip_stray();
-                    return rejected(reject);
+                    return match self.skip_stray() {
+                        Some(reject) => rejected(reject),
+                        None => Ok(Some(Piece::Line { offset })),
+                    };
                 }
             }
         }
@@ -223,8 +226,8 @@ impl Documents {
         }
     }
 
-    /// Passes over a scalar or a stretch of text where an object should be, and says what it was.
-    fn skip_stray(&mut self) -> Reject {
+    /// Passes over a scalar or a stretch of text where an object should be; None where that is a line of text.
+    fn skip_stray(&mut self) -> Option<Reject> {
         let in_array = self.place != Place::Top;
         let start = if self.window.byte(0) == Some(b'"') { self.string_length() } else { 1 };
         let length = self.length_until(start, |byte, next| match byte {
@@ -233,7 +236,9 @@ impl Documents {
             b'{' => matches!(next, Some(b'"' | b'}' | b' ' | b'\n' | b'\r')),
             _ => false,
         });
-        let scalar = is_scalar(self.window.bytes()[..length].trim_ascii());
+        let line = &self.window.bytes()[..length];
+        let scalar = is_scalar(line.trim_ascii());
+        let is_text = !in_array && !scalar && !looks_like_json(line);
         let place = match self.place {
             Place::Top => Place::Top,
             // the record behind the text shall not count as one with a missing comma too
@@ -241,7 +246,8 @@ impl Documents {
             _ => Place::CommaOrEnd,
         };
         self.step(length, place);
-        if scalar { Reject::NotAnObject } else { Reject::Malformed }
+        let reject = if scalar { Reject::NotAnObject } else { Reject::Malformed };
+        (!is_text).then_some(reject)
     }
 
     /// How many bytes stand before the first one at or behind `from` for which `stop(byte, next byte)` holds. What is
@@ -379,6 +385,7 @@ mod tests {
         let mut pieces = Vec::new();
         while let Some(piece) = documents.next_object().unwrap() {
             pieces.push(match piece {
+                Piece::Line { .. } => "Line".to_owned(),
                 Piece::Text { offset, bytes } => {
                     assert!(content.as_bytes()[offset as usize..].starts_with(bytes));
                     String::from_utf8(bytes.to_vec()).unwrap()
@@ -438,9 +445,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_text_between_objects_cost_one_reject_each() {
+    fn lines_of_text_between_objects_are_told_each() {
         let content = "INFO start\n{\n  \"a\": 1\n}\n[12:00:01] busy {x}\nbye\n{\n}\n";
-        assert_eq!(pieces(content), ["Malformed", "{\n  \"a\": 1\n}", "Malformed", "Malformed", "{\n}"]);
+        assert_eq!(pieces(content), ["Line", "{\n  \"a\": 1\n}", "Line", "Line", "{\n}"]);
     }
 
     #[test]

@@ -69,6 +69,15 @@ impl ReadPlan {
         }
         dialects.extend(undescribed(mapping, schema, &wanted, fields, &mut slots));
         for dialect in &mut dialects {
+            let has_aliases = dialect.profile.as_ref().is_some_and(|profile| profile.aliases);
+            for column in wanted.iter().filter(|_| has_aliases) {
+                if dialect.fields[column.index()].is_empty() {
+                    dialect.fields[column.index()] = candidates(mapping, *column, &mut slots);
+                }
+            }
+            if has_aliases && dialect.fields[fields - 1].is_empty() {
+                dialect.fields[fields - 1] = error_candidates(&mut slots);
+            }
             for column in wanted.iter().filter(|column| mapping.is_mapped(**column)) {
                 dialect.fields[column.index()] = candidates(mapping, *column, &mut slots);
             }
@@ -169,8 +178,7 @@ fn undescribed(
     for &column in wanted {
         request.fields[column.index()] = candidates(mapping, column, slots);
     }
-    let error = |key: &&str| Slot { slot: slots.of(vec![(**key).to_owned()]), unit: None, reading: PLAIN };
-    request.fields[fields - 1] = ERROR_KEYS.iter().map(error).collect();
+    request.fields[fields - 1] = error_candidates(slots);
     // what the user asks for by its path, and what only failures have
     let asked = schema.extras.iter().flat_map(extra_candidates).map(|alias| alias.path);
     let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
@@ -180,6 +188,11 @@ fn undescribed(
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
     [dialect(event, Cargo::Event), request]
+}
+
+fn error_candidates(slots: &mut Slots) -> Candidates {
+    let error = |key: &&str| Slot { slot: slots.of(vec![(**key).to_owned()]), unit: None, reading: PLAIN };
+    ERROR_KEYS.iter().map(error).collect()
 }
 
 fn candidates(mapping: &Mapping, column: Column, slots: &mut Slots) -> Candidates {

@@ -181,7 +181,7 @@ impl Reading {
             UnitAt::Text => Some(None),
             UnitAt::Value(lookup) => {
                 let word = text_of(lookup.find(record))?;
-                Some(Some(Unit::from_word(std::str::from_utf8(word).ok()?).ok()?))
+                Some(Some(unit_named(std::str::from_utf8(word).ok()?)?))
             }
         }
     }
@@ -272,13 +272,24 @@ fn decimal(scaled: i128) -> String {
     }
 }
 
+/// A unit as records name it, which write some out.
+fn unit_named(word: &str) -> Option<Unit> {
+    match word {
+        "sec" | "secs" | "second" | "seconds" => Some(Unit::Seconds),
+        "msec" | "millisecond" | "milliseconds" => Some(Unit::Milliseconds),
+        "usec" | "microsecond" | "microseconds" => Some(Unit::Microseconds),
+        "nanosecond" | "nanoseconds" => Some(Unit::Nanoseconds),
+        _ => Unit::from_word(word).ok(),
+    }
+}
+
 /// `1.48s`, `45.1µs`, `3124 ms`: the number and its unit.
 fn with_unit(text: &[u8]) -> Option<(&[u8], Unit)> {
     let text = text.trim_ascii();
     let digits = text.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+')).count();
     let (number, unit) = text.split_at(digits);
     let unit = std::str::from_utf8(unit.trim_ascii_start()).ok()?;
-    Some((number, Unit::from_word(unit).ok()?))
+    Some((number, unit_named(unit)?))
 }
 
 #[cfg(test)]

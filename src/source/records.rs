@@ -97,7 +97,7 @@ impl Records {
                     Ok(Some(bytes.len()))
                 }
                 Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
-                None => Ok(None),
+                Some(Piece::Line { .. }) | None => Ok(None),
             },
             Records::Documents { documents, parser } => match documents.next_object()? {
                 Some(Piece::Text { offset, bytes }) => {
@@ -109,6 +109,10 @@ impl Records {
                     Ok(Some(bytes.len()))
                 }
                 Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
+                Some(Piece::Line { .. }) => {
+                    sink.desk.reader.counts.skip("text");
+                    Ok(Some(0))
+                }
                 None => Ok(None),
             },
             Records::Csv { records, slots, present } => {

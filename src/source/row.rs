@@ -218,7 +218,8 @@ impl<R: RawRecord> Logged for Row<'_, R> {
     fn duration(&mut self, column: Column) -> Option<f64> {
         self.number(column, |text, unit| {
             let value = number::float(text)?;
-            Ok(unit.map_or(value, |unit| unit.to_ms(value)))
+            // -1 and the like stand for what was not measured
+            if value < 0.0 { Err(Unfit::OutOfRange) } else { Ok(unit.map_or(value, |unit| unit.to_ms(value))) }
         })
     }
 
@@ -262,7 +263,7 @@ impl<R: RawRecord> Logged for Row<'_, R> {
     }
 
     fn count(&mut self, column: Column) -> Option<i64> {
-        self.number(column, |text, _| number::count(text))
+        self.number(column, |text, _| number::count(text).and_then(not_negative))
     }
 
     fn flag(&mut self, column: Column) -> Option<bool> {
@@ -310,6 +311,11 @@ pub(super) fn find<'a, R: RawRecord>(record: &'a R, dialect: &'a Dialect, candid
         }
     }
     found
+}
+
+/// Counts below zero stand for what is not known.
+pub(crate) fn not_negative(count: i64) -> Result<i64, Unfit> {
+    if count < 0 { Err(Unfit::OutOfRange) } else { Ok(count) }
 }
 
 /// Any value as text, its escapes resolved in `scratch`; None is missing.

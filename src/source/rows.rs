@@ -41,8 +41,14 @@ impl Rows {
 pub fn are_of(profile: &Profile, schema: &Schema) -> bool {
     let known = |condition: &Condition| {
         let is_there = |path: &ValuePath| path.spellings().any(|keys| holds(schema, &keys));
-        let valued = [&condition.is, &condition.starts].into_iter().flatten().map(|(path, _)| path);
-        condition.keys.iter().chain(valued).all(is_there)
+        let mut valued = [&condition.is, &condition.starts].into_iter().flatten();
+        let is_scalar = |path: &ValuePath| {
+            let data_type =
+                path.keys.first().and_then(|key| schema.field_with_name(key).ok()).map(|field| field.data_type());
+            path.keys.len() > 1 || data_type.is_some_and(|data_type| !data_type.is_nested())
+        };
+        condition.keys.iter().all(is_there)
+            && valued.all(|(path, _)| is_there(path) && is_scalar(path))
             && (condition.any.is_empty() || condition.any.iter().any(is_there))
             && !condition.without.iter().any(is_there)
     };

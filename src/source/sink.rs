@@ -9,7 +9,7 @@ use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Pushed, RawRecord, RecordReader, Whence};
 use crate::source::rejects::Rejects;
-use crate::source::value::{RawValue, Reject};
+use crate::source::value::{RawValue, Reject, looks_like_json};
 use crate::source::{LogFile, Place};
 
 /// The reader of a piece of a log and what stands beside it.
@@ -117,7 +117,7 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
             Some((number, pattern, pattern.captures(text)?))
         });
         let Some((number, pattern, captures)) = found else {
-            return if is_json(line) {
+            return if looks_like_json(line) {
                 self.desk.rejected(from.offset, line, why);
             } else {
                 self.desk.reader.counts.skip("text");
@@ -143,21 +143,6 @@ impl<'a, L: Level<'a>> Sink for RecordSink<'a, L> {
     fn reject(&mut self, offset: usize, line: &[u8], why: Reject) {
         self.line_of_text(offset, line, why);
     }
-}
-
-/// Whether a line is JSON of another kind, or what is left of a broken record, rather than text that a person wrote: a
-/// quoted key, more braces closed than opened, control characters.
-fn is_json(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    let has_key =
-        memchr::memchr_iter(b'"', line).any(|quote| line[quote + 1..].trim_ascii_start().first() == Some(&b':'));
-    let count = |byte| memchr::memchr_iter(byte, line).count();
-    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | 0x1b);
-    has_key
-        || count(b'}') > count(b'{')
-        || matches!(line.first(), Some(b'{' | b'"'))
-        || line.iter().any(is_control)
-        || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// A line of text seen by slots: the named parts of its pattern.

@@ -67,6 +67,21 @@ impl fmt::Display for Reject {
     }
 }
 
+/// Whether a line is JSON of another kind, or what is left of a broken record, rather than text that a person wrote: a
+/// quoted key, more braces closed than opened, control characters.
+pub fn looks_like_json(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let has_key =
+        memchr::memchr_iter(b'"', line).any(|quote| line[quote + 1..].trim_ascii_start().first() == Some(&b':'));
+    let count = |byte| memchr::memchr_iter(byte, line).count();
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | 0x1b);
+    has_key
+        || count(b'}') > count(b'{')
+        || matches!(line.first(), Some(b'{' | b'"'))
+        || line.iter().any(is_control)
+        || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+}
+
 /// Appends `bytes` to `into` with JSON's backslash escapes resolved.
 ///
 /// A surrogate without its partner becomes U+FFFD. `bytes` is the inside of a valid JSON string;

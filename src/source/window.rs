@@ -27,6 +27,8 @@ pub enum Piece<'a> {
         offset: u64,
         bytes: &'a [u8],
     },
+    /// A line of text between records.
+    Line { offset: u64 },
     Rejected {
         /// Where the record starts, in bytes from the start of the decoded input.
         offset: u64,

@@ -56,7 +56,8 @@ fn tokens() -> impl Strategy<Value = (String, Option<i64>)> {
         6 => (0_i64..200_000).prop_map(|number| (number.to_string(), Some(number))),
         1 => (0_i64..200_000).prop_map(|number| (format!("\"{number}\""), Some(number))),
         1 => (0_i64..200_000).prop_map(|number| (format!("{number}.0"), Some(number))),
-        1 => any::<i64>().prop_map(|number| (number.to_string(), Some(number))),
+        // counts below zero stand for what is not known
+        1 => any::<i64>().prop_map(|number| (number.to_string(), Some(number).filter(|number| *number >= 0))),
         1 => prop::sample::select(&NO_TOKENS[..]).prop_map(|text| (text.to_owned(), None)),
     ]
 }

@@ -82,10 +82,9 @@ fn csv_holds_the_same_rows() {
 #[test]
 fn csv_guards_texts_that_a_spreadsheet_would_run_and_leaves_numbers_alone() {
     let workspace =
-        Workspace::with("log.ndjson", r#"{"request_id":"=cmd|' /C calc'!A0","tenant":"a,\"b\"","latency_ms":-5}"#);
-    let text =
-        in_format(&workspace, &["sql", "SELECT request_id, tenant, total_latency_ms FROM logs", "log.ndjson"], "csv");
-    assert_eq!(text, "request_id,tenant,total_latency_ms\n'=cmd|' /C calc'!A0,\"a,\"\"b\"\"\",-5.0\n");
+        Workspace::with("log.ndjson", r#"{"request_id":"=cmd|' /C calc'!A0","tenant":"a,\"b\"","temperature":-5}"#);
+    let text = in_format(&workspace, &["sql", "SELECT request_id, tenant, temperature FROM logs", "log.ndjson"], "csv");
+    assert_eq!(text, "request_id,tenant,temperature\n'=cmd|' /C calc'!A0,\"a,\"\"b\"\"\",-5.0\n");
 }
 
 #[test]

@@ -385,3 +385,28 @@ fn money_is_decimal_and_exact() {
     let sum = workspace.sql("SELECT sum(cost_logged) AS cost FROM logs", &["log.ndjson"]).row()["cost"].clone();
     assert_eq!(sum, "0.300000000001");
 }
+
+#[test]
+fn numbers_below_zero_stand_for_what_is_not_known() {
+    let line = r#"{"request_id":"x","prompt_tokens":-1,"completion_tokens":"-1","ttft_ms":-1000,"latency_ms":-5,"queue_ms":2}"#;
+    assert_filled(&[
+        (line, "input_tokens", Value::Null),
+        (line, "output_tokens", Value::Null),
+        (line, "ttft_ms", Value::Null),
+        (line, "total_latency_ms", Value::Null),
+        // a stage that would begin before the request is none either
+        (r#"{"request_id":"y","ttft_ms":3000,"latency_ms":2000}"#, "decode_time_ms", Value::Null),
+    ]);
+}
+
+#[test]
+fn an_answer_that_broke_off_behind_its_200_has_failed() {
+    let (yes, no) = (json!(true), json!(false));
+    assert_filled(&[
+        (r#"{"request_id":"x","status_code":200,"error":{"message":"cut"}}"#, "failed", yes.clone()),
+        (r#"{"request_id":"x","status_code":200,"finish_reason":"error"}"#, "failed", yes.clone()),
+        (r#"{"request_id":"x","status_code":200,"error":null}"#, "failed", no.clone()),
+        (r#"{"request_id":"x","success":false}"#, "failed", yes),
+        (r#"{"request_id":"x","success":true}"#, "failed", no),
+    ]);
+}
