@@ -182,3 +182,130 @@ fn azure_code_in_its_busiest_minutes() {
         ]
     );
 }
+
+/// P50, P95, P99, mean of metrics, with no flag.
+#[track_caller]
+fn assert_measured(file: &str, requests: u64, given: &[(&str, [f64; 4])]) {
+    let metrics: Vec<&str> = given.iter().map(|(metric, _)| *metric).collect();
+    let Some(report) = report(&["latency", "--metric", &metrics.join(",")], file) else { return };
+    let alone = given.len() == 1;
+    for (metric, numbers) in given {
+        let row = report.rows().iter().find(|row| alone || row["metric"] == *metric).unwrap();
+        assert_eq!([&row["requests"], &row["measured"]], [requests, requests], "{file} {metric}");
+        for (column, given) in ["p50_ms", "p95_ms", "p99_ms", "mean_ms"].iter().zip(numbers) {
+            // end-to-end times that are differences of epoch seconds are right to a microsecond
+            let value = row[*column].as_f64().unwrap();
+            assert!((value - given).abs() <= 2e-3, "{file} {metric} {column}: {value} instead of {given}");
+        }
+    }
+}
+
+#[test]
+fn files_of_known_producers_need_no_map() {
+    assert_measured(
+        "aibrix/aibrix_naive_output_4.1.csv",
+        405,
+        &[
+            ("total", [97346.170664, 113586.387253, 116652.321882, 95675.467182]),
+            ("ttft", [33900.532961, 61514.851427, 63476.922646, 34758.949678]),
+            ("tpot", [794.245758, 836.3129, 839.080067, 615.318356]),
+            ("decode", [78630.330086, 82794.977093, 83068.926678, 60916.517271]),
+        ],
+    );
+    assert_measured(
+        "aiperf/qwen_concurrency4_profile_export.jsonl",
+        10,
+        &[
+            ("total", [3780.201288, 3783.02745, 3783.053612, 3759.827328]),
+            ("ttft", [53.509671, 70.735078, 70.739626, 54.596352]),
+            ("tpot", [18.649623, 18.740845, 18.741306, 18.619251]),
+        ],
+    );
+    assert_measured(
+        "aiperf/llama_concurrency1_profile_export.jsonl",
+        64,
+        &[
+            ("total", [3785.63391, 3928.607037, 3979.486371, 3776.207267]),
+            ("ttft", [26.63776, 29.674867, 31.436156, 26.963175]),
+            ("tpot", [18.882127, 19.605531, 19.853345, 18.840423]),
+        ],
+    );
+    assert_measured(
+        "inferencex/multiturn_tp4_bs64_offloadon_metrics_client_metrics.csv",
+        180,
+        &[
+            ("total", [744224.984, 2567052.99025, 3481928.18747, 939663.085578]),
+            ("ttft", [10330.1895, 70934.25485, 116473.38581, 19726.286606]),
+            ("tpot", [3268.7485, 3603.27345, 3805.50668, 3287.240478]),
+        ],
+    );
+}
+
+/// Requests, input and output tokens, and how many other records are skipped.
+#[track_caller]
+fn assert_requests(file: &str, requests: u64, tokens: [u64; 2], skipped: u64) -> Option<Report> {
+    let path = real_data(file)?;
+    let query = "SELECT request_id, timestamp, input_tokens, output_tokens, cached_tokens, total_latency_ms, ttft_ms, \
+                 model_name, response_cache_hit FROM logs ORDER BY timestamp";
+    let run = Workspace::new().run(&["sql", query, "--format", "json", path.to_str().unwrap()]);
+    let report = run.report_anyway();
+    let sum = |column: &str| report.column(column).iter().filter_map(Value::as_u64).sum::<u64>();
+    assert_eq!([report.counted("used"), report.counted("skipped"), report.counted("rejected")], [requests, skipped, 0]);
+    assert_eq!([sum("input_tokens"), sum("output_tokens")], tokens, "{file}");
+    Some(report)
+}
+
+#[test]
+fn nested_spans_and_observations_count_once() {
+    if let Some(report) = assert_requests("otel/agentevals_tempo_otlp_batches.json", 2, [4648, 129], 84) {
+        // differences of the times in the file, which its exporter rounded
+        let total = report.column("total_latency_ms");
+        assert_eq!(total, [json!(1816.2606), json!(2703.3155)]);
+        assert_eq!(report.column("cached_tokens"), [json!(0), json!(0)]);
+    }
+    if let Some(report) = assert_requests("otel/inferenceperf_tau2_retail_claude_code_315397.json", 2, [3470, 215], 5) {
+        assert_eq!(report.column("total_latency_ms"), [json!(16.725), json!(8.945)]);
+    }
+    if let Some(report) = assert_requests("langfuse/vercel-aisdk-2025-11-17.trace.json", 1, [62, 85], 2) {
+        assert_eq!(report.row()["total_latency_ms"], 3043.0);
+    }
+}
+
+#[test]
+fn an_answer_that_was_not_streamed_has_no_ttft_and_none_is_no_cache_hit() {
+    let Some(report) = assert_requests("litellm/spend_logs_payload.json", 1, [10, 20], 0) else { return };
+    let row = report.row();
+    assert_eq!((&row["model_name"], &row["total_latency_ms"]), (&json!("gpt-4o"), &json!(4.583)));
+    for column in ["ttft_ms", "cached_tokens", "response_cache_hit"] {
+        assert_eq!(row[column], Value::Null, "{column}");
+    }
+}
+
+#[test]
+fn summaries_and_server_logs_hold_no_requests_and_are_no_error() {
+    for file in [
+        "inferencex/vllm_bench_kimik2.5_1k1k_conc64_summary.json",
+        "aiperf/qwen_concurrency4_profile_export_aiperf.json",
+        "llmperf/anyscale_70b_summary.json",
+        "llmperf/yi34b_tgi_conc64_summary.json",
+    ] {
+        if let Some(report) = assert_requests(file, 0, [0, 0], 1) {
+            assert_eq!(report.note("skipped").0, "records are no requests: summary of a run", "{file}");
+        }
+    }
+    let log = "inferencex/vllm_server_dsr1_tp4_bs32_offloadon.log";
+    if let Some(report) = assert_requests(log, 0, [0, 0], 3376) {
+        assert_eq!(report.note("skipped").0, "records are no requests: text");
+    }
+}
+
+#[test]
+fn a_clock_that_is_no_calendar_leaves_all_rows_undated() {
+    for (file, rows) in [
+        ("inferencex/multiturn_tp4_bs64_offloadon_metrics_client_metrics.csv", 180),
+        ("mooncake/synthetic_trace.jsonl", 3993),
+    ] {
+        let Some(report) = report(&["workload"], file) else { return };
+        assert_eq!((report.counted("used"), report.counted("undated")), (rows, rows), "{file}");
+    }
+}
