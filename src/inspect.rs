@@ -44,6 +44,9 @@ use survey::Survey;
 /// Keys of one log that are listed unless `--top` says otherwise.
 const LISTED: usize = 500;
 
+/// The code of the notes that tell where a log is not as expected.
+pub const BREACH: &str = "breach";
+
 /// Differences from `--expect` that are told one by one.
 const TOLD: usize = 100;
 
@@ -130,9 +133,6 @@ fn most_frequent(survey: &Survey, most: usize) -> Vec<usize> {
 }
 
 /// Differences as notes, each with the place of its first record.
-/// The code of the notes that tell where a log is not as expected.
-pub const BREACH: &str = "breach";
-
 fn breach_notes(breaches: Vec<(usize, Breach)>, logs: &Logs) -> Vec<Note> {
     let more = breaches.len().saturating_sub(TOLD);
     let told = || breaches.iter().take(TOLD);

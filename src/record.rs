@@ -11,6 +11,7 @@ pub mod excerpt;
 pub mod merge;
 pub mod number;
 pub mod outcome;
+pub mod stored;
 pub mod timestamp;
 pub mod unit;
 

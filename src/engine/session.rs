@@ -47,8 +47,8 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// The table `logs`, the table `requests` of records put together, and the view `inference_logs`: the same rows with the time as `ts` too, so that SQL people already
-/// have runs as it is.
+/// The table `logs`, the table `requests` of records put together, and the view `inference_logs`: the rows of `logs` with
+/// the time as `ts` too, so that SQL people already have runs as it is.
 pub async fn register_logs(context: &SessionContext, logs: LogTable, requests: RequestTable) -> Result<()> {
     context.register_table("logs", Arc::new(logs))?;
     context.register_table("requests", Arc::new(requests))?;

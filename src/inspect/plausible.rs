@@ -1,8 +1,9 @@
 //! Records whose values cannot all be what their columns mean: kept as they are by every report, and told here.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType};
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Float64Type;
 
+use crate::record::stored::{count, flag, number, time};
 use crate::record::{Column, Kind};
 
 /// Output tokens a second that no single request reaches.
@@ -23,7 +24,6 @@ pub struct Plausible {
     ttft_above_total: u64,
     zero_with_tokens: u64,
     cached_above_input: u64,
-    negative: u64,
     too_fast: u64,
     total_from_first_token: u64,
     stages_above_total: u64,
@@ -77,7 +77,6 @@ impl Plausible {
             });
             let decades = &mut self.decades[at].1;
             for value in values.iter().flatten() {
-                self.negative += u64::from(value < 0.0);
                 if value > 0.0 {
                     let decade = (value.log10().floor() + 3.0).clamp(0.0, DECADES as f64 - 1.0);
                     decades[decade as usize] += 1;
@@ -91,7 +90,6 @@ impl Plausible {
         self.ttft_above_total += other.ttft_above_total;
         self.zero_with_tokens += other.zero_with_tokens;
         self.cached_above_input += other.cached_above_input;
-        self.negative += other.negative;
         self.too_fast += other.too_fast;
         self.total_from_first_token += other.total_from_first_token;
         self.stages_above_total += other.stages_above_total;
@@ -113,7 +111,6 @@ impl Plausible {
                 "more tokens are cached than the input has: perhaps its count leaves cached tokens out",
                 self.cached_above_input,
             ),
-            ("negative_duration", "a duration is negative", self.negative),
             (
                 "too_fast",
                 "more than 1,000 output tokens a second: characters logged as tokens, or seconds read as milliseconds",
@@ -155,24 +152,6 @@ fn smaller_cluster(decades: &[u64; DECADES]) -> Option<u64> {
     })?;
     let ((low, from), (high, to)) = (middle(0..gap), middle(gap..DECADES));
     (2.4..3.6).contains(&(to - from)).then_some(low.min(high))
-}
-
-fn number(column: Option<&ArrayRef>, row: usize) -> Option<f64> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Float64Type>().value(row))
-}
-
-fn count(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Int64Type>().value(row))
-}
-
-fn time(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
-    column
-        .filter(|column| column.is_valid(row))
-        .map(|column| column.as_primitive::<TimestampNanosecondType>().value(row))
-}
-
-fn flag(column: Option<&ArrayRef>, row: usize) -> Option<bool> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_boolean().value(row))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::assignment::{Assignment, assign};
 use super::key::{Key, SEPARATOR};
 use super::survey::Survey;
+use crate::profile::ValuePath;
 use crate::record::Kind;
 use crate::request::{Request, Word};
 use crate::source::logs::Logs;
@@ -72,11 +73,8 @@ fn recognised_by(survey: &Survey) -> Vec<String> {
 
 /// The path of a key as a profile writes it.
 fn path(key: &Key) -> String {
-    let quoted = |part: &str| match part.contains(['.', '[', '"', '*']) {
-        true => format!("\"{part}\""),
-        false => part.to_owned(),
-    };
-    key.name.split(SEPARATOR).map(quoted).collect::<Vec<_>>().join(".")
+    let keys = key.name.split(SEPARATOR).map(str::to_owned).collect();
+    ValuePath { keys, inner: Vec::new() }.to_string()
 }
 
 fn types(key: &Key) -> String {

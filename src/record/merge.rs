@@ -29,21 +29,32 @@ pub struct Sighting<'a> {
     pub priority: i64,
 }
 
-/// A request put together: for each role its attempts in order, and of each attempt the records, the best first.
+/// A request put together: for each role its attempts in order, and of each attempt the records, the best first. The
+/// records are known by their index, or by whatever says where they stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
-    pub roles: Vec<(Option<Role>, Vec<Vec<usize>>)>,
+pub struct Merged<R = usize> {
+    pub roles: Vec<(Option<Role>, Vec<Vec<R>>)>,
 }
 
-impl Merged {
+impl<R> Merged<R> {
     /// Its records, each once.
     pub fn records(&self) -> usize {
         self.roles.iter().flat_map(|(_, attempts)| attempts).map(Vec::len).sum()
     }
 
     /// The attempts of a role.
-    pub fn attempts_of(&self, role: Option<Role>) -> &[Vec<usize>] {
+    pub fn attempts_of(&self, role: Option<Role>) -> &[Vec<R>] {
         self.roles.iter().find(|(other, _)| *other == role).map_or(&[], |(_, attempts)| attempts)
+    }
+
+    /// The attempts of each role in an order of trust, those without a role last.
+    pub fn by_role(&self, trust: [Role; 3]) -> impl Iterator<Item = &[Vec<R>]> {
+        trust.into_iter().map(Some).chain([None]).map(|role| self.attempts_of(role))
+    }
+
+    /// All records, the most trusted first: of each role those of its last attempt.
+    pub fn by_trust(&self, trust: [Role; 3]) -> impl Iterator<Item = &R> {
+        self.by_role(trust).flat_map(|attempts| attempts.iter().rev().flatten())
     }
 
     /// The most attempts that any role saw.

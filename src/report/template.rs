@@ -82,8 +82,9 @@ impl<'a> Filled<'a> {
         let order = order(&dimensions, request.sort.as_ref(), request.top);
         let limit = limit(request.top);
         let logs = if request.merges { "requests" } else { "logs" };
-        let rendered = environment
-            .render_str(&self.query.text, context! { dimensions => dimensions.iter().map(DimensionSql::context).collect::<minijinja::Value>(), order, limit, logs, ..minijinja::Value::from(values) });
+        let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
+        let values = context! { dimensions, order, limit, logs, ..minijinja::Value::from(values) };
+        let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered
             .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
         let sql = sql

@@ -22,6 +22,7 @@ use jiff::tz::TimeZone;
 use crate::record::derive::{self, Logged};
 use crate::record::number::{self, Unfit};
 use crate::record::outcome::{self, Clue, Said};
+use crate::record::stored;
 use crate::record::timestamp;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind};
@@ -232,27 +233,21 @@ struct Row<'a> {
     row: usize,
 }
 
-impl Row<'_> {
-    fn present(&self, column: Column) -> Option<&ArrayRef> {
-        self.known.get(&column).filter(|array| array.is_valid(self.row))
-    }
-}
-
 impl Logged for Row<'_> {
     fn duration(&mut self, column: Column) -> Option<f64> {
-        self.present(column).map(|array| array.as_primitive::<Float64Type>().value(self.row))
+        stored::number(self.known.get(&column), self.row)
     }
 
     fn time(&mut self, column: Column) -> Option<i64> {
-        self.present(column).map(|array| array.as_primitive::<TimestampNanosecondType>().value(self.row))
+        stored::time(self.known.get(&column), self.row)
     }
 
     fn count(&mut self, column: Column) -> Option<i64> {
-        self.present(column).map(|array| array.as_primitive::<Int64Type>().value(self.row))
+        stored::count(self.known.get(&column), self.row)
     }
 
     fn flag(&mut self, column: Column) -> Option<bool> {
-        self.present(column).map(|array| array.as_boolean().value(self.row))
+        stored::flag(self.known.get(&column), self.row)
     }
 }
 

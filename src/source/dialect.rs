@@ -150,7 +150,7 @@ impl Dialect {
     }
 
     /// Whether every record becomes others before its columns are read.
-    fn rewrites(&self) -> bool {
+    pub fn rewrites(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.rewrites())
     }
 

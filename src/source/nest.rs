@@ -19,7 +19,6 @@ use crate::source::row;
 use crate::source::schema::Meaning;
 use crate::source::sink::{Desk, Level, RecordSink};
 use crate::source::value::{RawValue, unescape};
-use crate::source::window::MAX_RECORD;
 use join::{Ending, Joins, Piece};
 
 /// Envelopes are opened this deep.
@@ -105,11 +104,6 @@ impl Nest {
         self.lines.text.is_empty()
     }
 
-    /// Whether a line has come in part only.
-    pub fn awaits_more(&self) -> bool {
-        !self.joins.is_empty() || self.inner.as_ref().is_some_and(|inner| inner.awaits_more())
-    }
-
     /// Takes what is inside a record of `dialect`, whose text is `text`.
     #[inline(never)]
     pub fn open<R: RawRecord>(
@@ -122,13 +116,13 @@ impl Nest {
     ) {
         let plan = desk.reader.plan().clone();
         let described = &plan.dialects[dialect];
-        let is_opened = from.part_of.is_some() || !described.profile.as_ref().is_some_and(|profile| profile.rewrites());
-        let Cargo::Payload { payload, by, partial } = &described.carries else {
-            return self.take_apart(dialect, described, text, from, desk);
+        let (payload, by, partial) = match &described.carries {
+            // what becomes other records is taken apart first: its parts have the payloads
+            Cargo::Payload { payload, by, partial } if from.part_of.is_some() || !described.rewrites() => {
+                (payload, by, partial)
+            }
+            _ => return self.take_apart(dialect, described, text, from, desk),
         };
-        if !is_opened {
-            return self.take_apart(dialect, described, text, from, desk);
-        }
         if self.depth >= DEEPEST {
             return desk.reader.counts.skip("envelopes too deep");
         }
@@ -202,15 +196,7 @@ impl Nest {
     fn take_apart(&mut self, dialect: usize, described: &Dialect, text: &[u8], from: Whence<'_>, desk: &mut Desk<'_>) {
         let Some(profile) = &described.profile else { return };
         self.prepare(Some(dialect), desk);
-        let opener = match self.openers.iter().position(|(known, _)| *known == dialect) {
-            Some(position) => &mut self.openers[position].1,
-            None => {
-                self.openers.push((dialect, Opener::new(profile)));
-                let last = self.openers.len() - 1;
-                &mut self.openers[last].1
-            }
-        };
-        match opener.open(text, from.offset) {
+        match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset) {
             Ok(parts) => self.add_parts(parts, from.offset, from.carried, desk),
             Err(why) => desk.rejected(from.offset, text, why),
         }
@@ -254,14 +240,7 @@ impl Nest {
             inner.depth = depth;
             let wanted = || LineDecoder::new(desk.reader.plan().wanted.clone());
             let mut decoder = self.decoder.take().unwrap_or_else(wanted);
-            let layouts = match self.layouts.iter().position(|(known, _)| *known == self.part_of) {
-                Some(position) => &mut self.layouts[position].1,
-                None => {
-                    self.layouts.push((self.part_of, Layouts::default()));
-                    let last = self.layouts.len() - 1;
-                    &mut self.layouts[last].1
-                }
-            };
+            let layouts = known_or(&mut self.layouts, self.part_of, Layouts::default);
             let level = Inside { lines: &lines, part_of: self.part_of, at: 0 };
             let mut sink = RecordSink { desk: desk.reborrow(), level, layouts, nest: &mut inner };
             decoder.decode(&lines.text, &mut sink);
@@ -290,6 +269,15 @@ impl Nest {
             inner.finish(desk);
         }
     }
+}
+
+/// What is known by a key; made when it is asked for first.
+fn known_or<K: PartialEq, V>(known: &mut Vec<(K, V)>, key: K, make: impl FnOnce() -> V) -> &mut V {
+    let at = known.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
+        known.push((key, make()));
+        known.len() - 1
+    });
+    &mut known[at].1
 }
 
 /// What an envelope says for the columns that are asked for: texts and the time, never what durations are made of.
@@ -347,6 +335,3 @@ fn one_line(text: &mut Vec<u8>, start: usize) {
         }
     }
 }
-
-/// The longest text that pieces are joined to.
-const LONGEST: usize = MAX_RECORD;

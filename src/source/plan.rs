@@ -148,11 +148,7 @@ fn undescribed(
     fields: usize,
     slots: &mut Slots,
 ) -> [Dialect; 2] {
-    let keys = |keys: &[&str], slots: &mut Slots| Lookup {
-        slots: keys.iter().map(|key| slots.of(vec![(*key).to_owned()])).collect(),
-        inner: [].into(),
-        in_text: false,
-    };
+    let keys = |keys: &[&str], slots: &mut Slots| Lookup::of(keys.iter().map(|key| slots.of(vec![(*key).to_owned()])));
     let slots_of = |columns: &mut dyn Iterator<Item = Column>, slots: &mut Slots| -> Vec<u32> {
         columns.flat_map(|column| candidates(mapping, column, slots)).map(|candidate| candidate.slot).collect()
     };
@@ -160,8 +156,7 @@ fn undescribed(
     let ids = slots_of(&mut [Column::RequestId].into_iter(), slots);
     let evidence = slots_of(&mut telling(), slots);
     let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
-    let id = Lookup { slots: ids.into_iter().collect(), inner: [].into(), in_text: false };
-    let event = Test::without(without_id).with(vec![id, keys(&MESSAGE_KEYS, slots)]);
+    let event = Test::without(without_id).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]);
     let dialect = |recognise, carries| Dialect {
         profile: None,
         recognise: Recognition(vec![recognise]),

@@ -205,7 +205,6 @@ impl RecordReader {
             return self.put_aside(dialect, fate);
         }
         self.write(record, dialect, &plan.dialects[dialect].fields, from);
-        self.counts.duplicate_keys += u64::from(record.duplicate_keys());
         Pushed::Row { dialect }
     }
 
@@ -221,6 +220,7 @@ impl RecordReader {
 
     fn write<R: RawRecord>(&mut self, record: &R, dialect: usize, fields: &[Candidates], from: Whence<'_>) {
         self.counts.records += 1;
+        self.counts.duplicate_keys += u64::from(record.duplicate_keys());
         self.rows += 1;
         let mut row = Row {
             record,

@@ -23,8 +23,8 @@ impl Slots {
     }
 
     pub fn lookup(&mut self, path: &ValuePath) -> Lookup {
-        let slots = path.spellings().map(|keys| self.of(keys)).collect();
-        Lookup { slots, inner: path.inner.clone().into(), in_text: false }
+        let slots = path.spellings().map(|keys| self.of(keys));
+        Lookup { inner: path.inner.clone().into(), ..Lookup::of(slots) }
     }
 
     /// The lookup of a path that may lead through one of the texts at `json`, in a record where they are not opened yet.
@@ -62,6 +62,11 @@ pub struct Lookup {
 }
 
 impl Lookup {
+    /// That of what stands in the slots themselves.
+    pub fn of(slots: impl IntoIterator<Item = u32>) -> Self {
+        Self { slots: slots.into_iter().collect(), inner: [].into(), in_text: false }
+    }
+
     /// The first value that is there; null where there is only null.
     #[inline]
     pub fn find<'a, R: RawRecord>(&self, record: &'a R) -> RawValue<'a> {
@@ -124,8 +129,7 @@ pub struct Test {
 impl Test {
     /// The test that none of these slots is filled.
     pub fn without(slots: impl IntoIterator<Item = u32>) -> Self {
-        let lookup = |slot| Lookup { slots: [slot].into_iter().collect(), inner: [].into(), in_text: false };
-        let without = slots.into_iter().map(lookup).collect();
+        let without = slots.into_iter().map(|slot| Lookup::of([slot])).collect();
         Self { keys: Vec::new(), any: Vec::new(), without, is: Vec::new(), not: Vec::new(), starts: Vec::new() }
     }
 

@@ -1,8 +1,8 @@
 //! Lines that come in pieces: what a container runtime cut because it was long, and JSON that a program wrote over
 //! several lines.
 
-use super::LONGEST;
 use crate::source::carried::{Carried, Labels};
+use crate::source::window::MAX_RECORD;
 
 /// Bytes that a container runtime writes at most at once.
 const RUNTIME_PIECE: usize = 16 << 10;
@@ -109,7 +109,7 @@ impl Join {
 
     fn is_done(&self) -> bool {
         let whole = self.ending == Ending::Whole && (!starts_object(&self.joined.text) || self.balance.is_even());
-        whole || self.joined.text.len() > LONGEST
+        whole || self.joined.text.len() > MAX_RECORD
     }
 }
 

@@ -7,9 +7,7 @@ use datafusion::arrow::array::{
     TimestampNanosecondArray, new_null_array,
 };
 use datafusion::arrow::compute::{concat_batches, interleave};
-use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampNanosecondType,
-};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
 
@@ -18,6 +16,7 @@ use super::skew::{Skew, Skews};
 use super::{ATTEMPTS, MATCH_ID, RECORDS, VALUES};
 use crate::record::Column;
 use crate::record::merge::{Merged, Sighting, merge};
+use crate::record::stored::{count, money, number, text, time};
 use crate::request::{Role, Word};
 
 /// Requests of one batch.
@@ -39,10 +38,8 @@ pub struct MergeCounts {
 /// A row of a held batch.
 type Row = (usize, usize);
 
-/// A request by the rows it is made of: for each role its attempts, of each the best row first.
-struct Request {
-    roles: Vec<(Option<Role>, Vec<Vec<Row>>)>,
-}
+/// A request by the rows it is made of.
+type Request = Merged<Row>;
 
 /// Merges records that come sorted by their id.
 pub struct Merger {
@@ -167,7 +164,6 @@ impl Merger {
         let requests = merging.requests.into_iter().map(|merged| Request {
             roles: merged.roles.into_iter().map(|(role, attempts)| (role, placed(attempts))).collect(),
         });
-        let requests: Vec<Request> = requests.collect();
         self.requests.extend(requests);
     }
 
@@ -175,18 +171,26 @@ impl Merger {
         self.held[batch].batch.column_by_name(column.name())
     }
 
+    fn start(&self, row: Row) -> Option<i64> {
+        time(self.column(row, Column::Timestamp), row.1)
+    }
+
+    /// The end as logged, else as the latency tells.
+    fn end(&self, row: Row) -> Option<i64> {
+        time(self.column(row, Column::CompletedAt), row.1).or_else(|| {
+            let total = number(self.column(row, Column::TotalLatencyMs), row.1)?;
+            Some(self.start(row)? + (total * 1e6).round() as i64)
+        })
+    }
+
     fn sighting(&self, row: Row) -> Sighting<'_> {
         let column = |column: Column| self.column(row, column);
-        let start = time(column(Column::Timestamp), row.1);
-        let total = number(column(Column::TotalLatencyMs), row.1);
-        let end = time(column(Column::CompletedAt), row.1)
-            .or_else(|| start.zip(total).map(|(start, total)| start + (total * 1e6).round() as i64));
         let file = text(column(Column::SourceFile), row.1).unwrap_or_default();
         Sighting {
             role: role(text(column(Column::Role), row.1)),
             file,
-            start,
-            end,
+            start: self.start(row),
+            end: self.end(row),
             attempt: count(column(Column::Attempt), row.1),
             model: text(column(Column::ModelName), row.1),
             tenant: text(column(Column::Tenant), row.1),
@@ -232,8 +236,8 @@ impl Merger {
             Arc::new(requests.iter().map(|request| Some(count(request) as i64)).collect::<Int64Array>())
         };
         match (field.name().as_str(), Column::named(field.name())) {
-            (ATTEMPTS, _) => Ok(counted(Request::attempts)),
-            (RECORDS, _) => Ok(counted(Request::records)),
+            (ATTEMPTS, _) => Ok(counted(Merged::attempts)),
+            (RECORDS, _) => Ok(counted(Merged::records)),
             (_, Some(Column::Timestamp)) => {
                 let times = requests.iter().map(|request| self.arrival(request));
                 let times = times.collect::<TimestampNanosecondArray>();
@@ -249,9 +253,7 @@ impl Merger {
                 let costs = requests.iter().map(|request| self.cost(request)).collect::<Decimal128Array>();
                 Ok(Arc::new(costs.with_precision_and_scale(38, 12)?))
             }
-            (_, Some(Column::Role)) => {
-                Ok(Arc::new(requests.iter().map(Request::roles_in_words).collect::<StringViewArray>()))
-            }
+            (_, Some(Column::Role)) => Ok(Arc::new(requests.iter().map(roles_in_words).collect::<StringViewArray>())),
             (_, column) => self.picked(requests, field, column.map_or(ROLES, trust)),
         }
     }
@@ -264,8 +266,8 @@ impl Merger {
         let places: Vec<Row> = requests
             .iter()
             .map(|request| {
-                let mut rows = request.rows_by(trust);
-                rows.find(|&(batch, row)| arrays[batch].is_valid(row)).unwrap_or((arrays.len(), 0))
+                let mut rows = request.by_trust(trust);
+                rows.find(|&&(batch, row)| arrays[batch].is_valid(row)).copied().unwrap_or((arrays.len(), 0))
             })
             .collect();
         let mut sources: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref()).collect();
@@ -275,7 +277,7 @@ impl Merger {
 
     /// The first arrival by the clock that is trusted most.
     fn arrival(&self, request: &Request) -> Option<i64> {
-        let start = |&row: &Row| time(self.column(row, Column::Timestamp), row.1);
+        let start = |&row: &Row| self.start(row);
         request.by_role(trust(Column::Timestamp)).find_map(|attempts| attempts.iter().flatten().filter_map(start).min())
     }
 
@@ -285,8 +287,8 @@ impl Merger {
         request.by_role(trust(Column::TotalLatencyMs)).find_map(|attempts| match attempts {
             [attempt] => attempt.iter().find_map(logged),
             attempts => {
-                let starts = attempts.iter().flatten().filter_map(|&row| self.sighting(row).start);
-                let ends = attempts.iter().flatten().filter_map(|&row| self.sighting(row).end);
+                let starts = attempts.iter().flatten().filter_map(|&row| self.start(row));
+                let ends = attempts.iter().flatten().filter_map(|&row| self.end(row));
                 Some((ends.max()? - starts.min()?) as f64 / 1e6)
             }
         })
@@ -298,7 +300,7 @@ impl Merger {
         request.by_role(trust(Column::TtftMs)).find_map(|attempts| {
             let last = attempts.last()?;
             let ttft = last.iter().find_map(logged)?;
-            let start = |attempt: &Vec<Row>| attempt.iter().find_map(|&row| self.sighting(row).start);
+            let start = |attempt: &Vec<Row>| attempt.iter().find_map(|&row| self.start(row));
             match attempts {
                 [_] => Some(ttft),
                 [first, ..] => Some(ttft + (start(last)? - start(first)?) as f64 / 1e6),
@@ -309,10 +311,7 @@ impl Merger {
 
     /// What all attempts cost, by the role that knows most about money.
     fn cost(&self, request: &Request) -> Option<i128> {
-        let logged = |&row: &Row| {
-            let column = self.column(row, Column::CostLogged).filter(|column| column.is_valid(row.1))?;
-            Some(column.as_primitive::<Decimal128Type>().value(row.1))
-        };
+        let logged = |&row: &Row| money(self.column(row, Column::CostLogged), row.1);
         request.by_role(trust(Column::CostLogged)).find_map(|attempts| {
             let known = attempts.iter().filter_map(|attempt| attempt.iter().find_map(logged));
             known.reduce(i128::saturating_add)
@@ -320,34 +319,10 @@ impl Merger {
     }
 }
 
-impl Request {
-    fn attempts(&self) -> usize {
-        self.roles.iter().map(|(_, attempts)| attempts.len()).max().unwrap_or(0)
-    }
-
-    fn records(&self) -> usize {
-        self.roles.iter().flat_map(|(_, attempts)| attempts).map(Vec::len).sum()
-    }
-
-    /// The attempts of each role in an order of trust, those without a role last.
-    fn by_role(&self, trust: [Role; 3]) -> impl Iterator<Item = &[Vec<Row>]> {
-        let order = trust.into_iter().map(Some).chain([None]);
-        order.filter_map(|role| self.roles.iter().find(|(other, _)| *other == role).map(|(_, attempts)| &attempts[..]))
-    }
-
-    /// All rows, the most trusted first.
-    fn rows_by(&self, trust: [Role; 3]) -> impl Iterator<Item = Row> {
-        self.by_role(trust).flat_map(|attempts| attempts.iter().rev().flatten().copied())
-    }
-
-    fn roles_in_words(&self) -> Option<String> {
-        let words: Vec<&str> = ROLES
-            .into_iter()
-            .filter(|role| self.roles.iter().any(|(other, _)| other == &Some(*role)))
-            .map(Word::word)
-            .collect();
-        (!words.is_empty()).then(|| words.join("+"))
-    }
+fn roles_in_words(request: &Request) -> Option<String> {
+    let seen = ROLES.into_iter().filter(|role| !request.attempts_of(Some(*role)).is_empty());
+    let words: Vec<&str> = seen.map(Word::word).collect();
+    (!words.is_empty()).then(|| words.join("+"))
 }
 
 fn role(text: Option<&str>) -> Option<Role> {
@@ -357,22 +332,4 @@ fn role(text: Option<&str>) -> Option<Role> {
 fn hash_of(id: &str) -> u64 {
     use std::hash::BuildHasher;
     RandomState::with_seed(0).hash_one(id)
-}
-
-fn text(column: Option<&ArrayRef>, row: usize) -> Option<&str> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_string_view().value(row))
-}
-
-fn time(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
-    column
-        .filter(|column| column.is_valid(row))
-        .map(|column| column.as_primitive::<TimestampNanosecondType>().value(row))
-}
-
-fn number(column: Option<&ArrayRef>, row: usize) -> Option<f64> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Float64Type>().value(row))
-}
-
-fn count(column: Option<&ArrayRef>, row: usize) -> Option<i64> {
-    column.filter(|column| column.is_valid(row)).map(|column| column.as_primitive::<Int64Type>().value(row))
 }
