@@ -21,12 +21,13 @@ use crate::profile::Profile;
 use crate::record::{Column, Kind};
 use crate::source::LogFile;
 use crate::source::counts::{Counts, PublishedCounts};
-use crate::source::cuts::cuts;
+use crate::source::cuts;
 use crate::source::dialect::Dialect;
 use crate::source::format::Format;
 use crate::source::json::visit;
 use crate::source::logs::Logs;
 use crate::source::nest::Nest;
+use crate::source::nest::deferred::{Course, Handover};
 use crate::source::parquet::ParquetLog;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Provenance, RecordReader};
@@ -89,13 +90,16 @@ impl Survey {
         let (mut read_by, mut plausible) = (vec![0; plan.dialects.len()], Plausible::default());
         let mut seen = 0;
         // Parts are merged in the order of the file, so that the answer does not depend on the number of threads.
-        for stretches in stretches(file, &plan)?.chunks(threads.max(1)) {
+        let pieces = cuts::pieces(file, || anyhow::Ok(plan.clone()))?;
+        let handover = Handover::new([(file.index, pieces.len())].into_iter());
+        for pieces in pieces.chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
-                let read = |stretch: &Option<(u64, u64)>| {
-                    let (stretch, part) = (*stretch, Part::new(file, logs, &plan, &metrics));
-                    scope.spawn(move || part.read(stretch))
+                let read = |piece: &Option<(u64, u64)>| {
+                    let (piece, part) = (*piece, Part::new(file, logs, &plan, &metrics));
+                    let handover = &handover;
+                    scope.spawn(move || part.read(piece, handover))
                 };
-                let running: Vec<_> = stretches.iter().map(read).collect();
+                let running: Vec<_> = pieces.iter().map(read).collect();
                 let joined = running.into_iter().map(|thread| match thread.join() {
                     Ok(part) => part,
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -188,21 +192,7 @@ fn declared(field: &Field, name: &str, present: Option<u64>, rows: u64, keys: &m
     keys.push(Key::declared(name, keys.len() as u32, kind, present, rows));
 }
 
-/// The byte ranges that a file is read in; None is the whole file.
-fn stretches(file: &LogFile, plan: &ReadPlan) -> io::Result<Vec<Option<(u64, u64)>>> {
-    let size = file.input.size.unwrap_or(0);
-    let starts = match file.input.plain_file().filter(|_| file.is_splittable()) {
-        Some(path) => cuts(path, size, plan)?,
-        None => vec![0],
-    };
-    if starts.len() == 1 {
-        return Ok(vec![None]);
-    }
-    let ends = starts.iter().skip(1).copied().chain([size]);
-    Ok(starts.iter().copied().zip(ends).map(Some).collect())
-}
-
-/// One stretch of a log while it is read.
+/// One piece of a log while it is read.
 struct Part<'a> {
     file: &'a LogFile,
     logs: &'a Logs,
@@ -268,12 +258,16 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Reads the stretch to its end or to where it is broken; an input that cannot be read further is damaged, whatever
+    /// Reads the piece to its end or to where it is broken; an input that cannot be read further is damaged, whatever
     /// the reason: what came before is still worth showing.
-    fn read(mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<Self> {
-        let read = self.records(stretch);
+    fn read(mut self, piece: Option<(u64, u64)>, handover: &Handover) -> anyhow::Result<Self> {
+        self.nest = Nest::of_course(Course::of_piece(piece.map(|(start, _)| start)));
+        let read = self.records(piece);
         let mut nest = std::mem::take(&mut self.nest);
-        nest.finish(&mut self.sink(0).desk);
+        match piece {
+            None => nest.finish(&mut self.sink(0).desk),
+            Some(_) => handover.settle(&mut nest, &mut self.sink(0).desk),
+        }
         self.end_batch()?;
         if let Err(error) = read {
             let error = error.downcast::<io::Error>()?;
@@ -283,8 +277,8 @@ impl<'a> Part<'a> {
         Ok(self)
     }
 
-    fn records(&mut self, stretch: Option<(u64, u64)>) -> anyhow::Result<()> {
-        let (mut records, _) = records::open(self.file, &self.plan, stretch)?;
+    fn records(&mut self, piece: Option<(u64, u64)>) -> anyhow::Result<()> {
+        let (mut records, _) = records::open(self.file, &self.plan, piece)?;
         while records.advance(&mut self.sink(0))?.is_some() {
             self.end_full_batch()?;
         }

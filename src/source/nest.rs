@@ -3,10 +3,12 @@
 //! They are collected as lines of their own, with where they come from beside them, and then decoded like any other
 //! text, by a decoder that learns their shapes. What is inside those is collected one level further down.
 
+pub mod deferred;
 mod join;
 
 use std::ops::Range;
 
+use crate::profile::Restructure;
 use crate::record::{Column, Kind};
 use crate::source::carried::{Carried, Labels};
 use crate::source::dialect::{Cargo, Dialect};
@@ -19,6 +21,7 @@ use crate::source::row;
 use crate::source::schema::Meaning;
 use crate::source::sink::{Desk, Level, RecordSink};
 use crate::source::value::{RawValue, unescape};
+use deferred::{Course, Deferred, Left, Standing, What};
 use join::{Ending, Joins, Piece};
 
 /// Envelopes are opened this deep.
@@ -37,8 +40,11 @@ pub struct Nest {
     part_of: Option<usize>,
     /// Lines that have come in part.
     joins: Joins,
-    /// Whether a line came with its newline: then one without it goes on.
-    sees_newlines: bool,
+    course: Course,
+    /// The stream of the line in hand.
+    stream: Vec<u8>,
+    /// What can be settled only with the other pieces of the log.
+    deferred: Vec<Deferred>,
     decoder: Option<LineDecoder>,
     layouts: Vec<(Option<usize>, Layouts)>,
     openers: Vec<(usize, Opener)>,
@@ -98,6 +104,11 @@ impl<'a> Level<'a> for Inside<'a> {
 }
 
 impl Nest {
+    /// For records that come so.
+    pub fn of_course(course: Course) -> Self {
+        Self { course, ..Self::default() }
+    }
+
     /// Whether nothing waits to be decoded.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
@@ -164,17 +175,41 @@ impl Nest {
         });
         let line = &self.lines.text[start..];
         let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
-        self.sees_newlines |= line.last() == Some(&b'\n');
-        let ending = mark.unwrap_or_else(|| Ending::of(line, until_newline, self.sees_newlines));
+        let ending = mark.unwrap_or_else(|| Ending::of(line, until_newline));
+        // two kinds of envelopes have no stream in common
+        let kind = (dialect as u32).to_le_bytes();
+        let named = || by.iter().flat_map(|lookup| text_of(lookup.find(record)).iter().copied().chain([0]));
+        let stream = || kind.into_iter().chain(named());
+        let standing = match &mut self.course {
+            Course::Whole | Course::First => Standing::Known,
+            Course::Any => Standing::Unknown,
+            Course::Later(streams) => {
+                self.stream.clear();
+                self.stream.extend(stream());
+                streams.settle(&self.stream, line, ending)
+            }
+        };
+        if standing == Standing::Settled {
+            let what = What::Beginning { by: self.stream.clone() };
+            self.deferred.push(Deferred { offset: from.offset, labels: Labels::default(), text: Vec::new(), what });
+        }
+        if standing == Standing::Unknown {
+            let text = self.lines.text.split_off(start);
+            let mut carried = Labels::default();
+            carried.extend(self.lines.labels.range(labels));
+            let what = What::Piece { by: stream().collect(), ending };
+            self.deferred.push(Deferred { offset: from.offset, labels: carried, text, what });
+            return;
+        }
         if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
             one_line(&mut self.lines.text, start);
             self.lines.text.push(b'\n');
             self.lines.origins.push(Origin { start, offset: from.offset, labels });
             return self.flush_if_full(desk);
         }
-        let line = self.lines.text.split_off(start);
-        let by = by.iter().flat_map(|lookup| text_of(lookup.find(record)).to_vec().into_iter().chain([0])).collect();
-        let piece = Piece { by, text: line, ending, offset: from.offset, carried: self.lines.labels.range(labels) };
+        let text = self.lines.text.split_off(start);
+        let carried = self.lines.labels.range(labels);
+        let piece = Piece { by: stream().collect(), text, ending, offset: from.offset, carried };
         for whole in self.joins.take(piece) {
             self.push_joined(whole);
         }
@@ -195,6 +230,12 @@ impl Nest {
     /// Takes a record apart; its parts are read as records of the same dialect.
     fn take_apart(&mut self, dialect: usize, described: &Dialect, text: &[u8], from: Whence<'_>, desk: &mut Desk<'_>) {
         let Some(profile) = &described.profile else { return };
+        if self.course.is_part() && profile.restructure.is_some_and(Restructure::spans_records) {
+            let mut labels = Labels::default();
+            labels.extend(from.carried);
+            let what = What::Record { dialect };
+            return self.deferred.push(Deferred { offset: from.offset, labels, text: text.to_vec(), what });
+        }
         self.prepare(Some(dialect), desk);
         match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset) {
             Ok(parts) => self.add_parts(parts, from.offset, from.carried, desk),
@@ -236,7 +277,7 @@ impl Nest {
             let lines = std::mem::take(&mut self.lines);
             let envelope = usize::from(self.part_of.is_none());
             let depth = self.depth + envelope;
-            let mut inner = self.inner.take().unwrap_or_else(|| Box::new(Nest { depth, ..Nest::default() }));
+            let mut inner = self.inner.take().unwrap_or_else(|| Box::new(Nest::of_course(self.course.inside())));
             inner.depth = depth;
             let wanted = || LineDecoder::new(desk.reader.plan().wanted.clone());
             let mut decoder = self.decoder.take().unwrap_or_else(wanted);
@@ -252,8 +293,15 @@ impl Nest {
         }
     }
 
-    /// Decodes what waits, and what will not become whole any more.
+    /// Decodes what waits, and what will not become whole any more. To be called behind the last record of a whole log.
     pub fn finish(&mut self, desk: &mut Desk<'_>) {
+        self.finish_level(desk);
+        if let Some(mut inner) = self.inner.take() {
+            inner.finish(desk);
+        }
+    }
+
+    fn finish_level(&mut self, desk: &mut Desk<'_>) {
         self.flush(desk);
         for (dialect, opener) in std::mem::take(&mut self.openers) {
             let parts = opener.finish();
@@ -265,8 +313,67 @@ impl Nest {
         let unfinished: Vec<join::Joined> = self.joins.finish().collect();
         unfinished.into_iter().for_each(|joined| self.push_joined(joined));
         self.flush(desk);
-        if let Some(mut inner) = self.inner.take() {
-            inner.finish(desk);
+    }
+
+    /// Decodes what waits, and returns what other pieces of the log must be known for. To be called behind the last
+    /// record of a piece.
+    pub fn hand_over(&mut self, desk: &mut Desk<'_>) -> Left {
+        self.flush(desk);
+        let mut left = Left::new();
+        let mut level = Some(self);
+        while let Some(nest) = level {
+            let mut deferred = std::mem::take(&mut nest.deferred);
+            deferred.extend(nest.joins.hand_over());
+            left.push(deferred);
+            level = nest.inner.as_deref_mut();
+        }
+        left
+    }
+
+    /// Settles what all pieces of a log left, level by level: what is inside waits for all that is around it.
+    pub fn settle(left: Left, desk: &mut Desk<'_>) {
+        let mut left = left.into_iter();
+        let mut nest = Box::<Nest>::default();
+        loop {
+            match left.next() {
+                Some(mut level) => nest.deferred.append(&mut level),
+                None if nest.waits() => {}
+                None => return,
+            }
+            let mut deferred = std::mem::take(&mut nest.deferred);
+            deferred.sort_by_key(|deferred| deferred.offset);
+            nest.course = Course::Whole;
+            nest.inner.get_or_insert_with(|| Box::new(Nest::of_course(Course::Any)));
+            deferred.into_iter().for_each(|deferred| nest.settle_one(deferred, desk));
+            nest.finish_level(desk);
+            nest = nest.inner.take().unwrap_or_default();
+        }
+    }
+
+    fn waits(&self) -> bool {
+        !self.deferred.is_empty() || self.inner.as_ref().is_some_and(|inner| inner.waits())
+    }
+
+    fn settle_one(&mut self, deferred: Deferred, desk: &mut Desk<'_>) {
+        let Deferred { offset, labels, text, what } = deferred;
+        let carried = labels.range(0..labels.len());
+        match what {
+            What::Record { dialect } => {
+                let plan = desk.reader.plan().clone();
+                let from = Whence { offset, carried, part_of: None, in_turn: true };
+                self.take_apart(dialect, &plan.dialects[dialect], &text, from, desk);
+            }
+            What::Beginning { by } => {
+                self.prepare(None, desk);
+                self.joins.end(&by).into_iter().for_each(|joined| self.push_joined(joined));
+            }
+            What::Piece { by, ending } => {
+                self.prepare(None, desk);
+                for whole in self.joins.take(Piece { by, text, ending, offset, carried }) {
+                    self.push_joined(whole);
+                }
+                self.flush_if_full(desk);
+            }
         }
     }
 }
@@ -335,3 +442,6 @@ fn one_line(text: &mut Vec<u8>, start: usize) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

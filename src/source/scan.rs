@@ -29,9 +29,10 @@ use object_store::ObjectStore;
 use crate::source::LogFile;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
-use crate::source::cuts::{PIECE, cuts};
+use crate::source::cuts;
 use crate::source::mapping::Mapping;
 use crate::source::nest::Nest;
+use crate::source::nest::deferred::{Course, Handover};
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, RecordReader};
 use crate::source::records::{self, Records};
@@ -47,6 +48,7 @@ pub struct LogScan {
     /// By the index that a [`LogFile`] carries.
     mappings: Arc<[Mapping]>,
     rejects: Arc<Rejects>,
+    handover: Arc<Handover>,
     projection: SplitProjection,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
@@ -63,61 +65,45 @@ impl LogScan {
         partitions: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table_schema = TableSchema::from(schema.arrow.clone());
-        let source = Self {
+        let mut source = Self {
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             schema,
             mappings,
             rejects,
+            handover: Arc::default(),
             batch_size: 8192,
             metrics: ExecutionPlanMetricsSet::new(),
         };
         let mut cut = Vec::with_capacity(files.len());
         for file in files {
-            cut.push((file, source.cuts(file)?));
+            let plan = || ReadPlan::new(&source.schema, &[], &source.mappings[file.mapping]).map(Arc::new);
+            cut.push((file, cuts::pieces(file, || plan().map_err(DataFusionError::from))?));
         }
+        source.handover = Arc::new(Handover::new(cut.iter().map(|(file, pieces)| (file.index, pieces.len()))));
         // Files are opened by path; the store only keys the scan.
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-            .with_file_groups(pieces(&cut, partitions))
+            .with_file_groups(dealt(&cut, partitions))
             .with_projection_indices(Some(projection.to_vec()))?
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
 }
 
-impl LogScan {
-    /// Where the pieces of a file start.
-    fn cuts(&self, file: &LogFile) -> Result<Vec<u64>> {
-        let size = file.input.size.unwrap_or(0);
-        match file.input.plain_file().filter(|_| file.is_splittable() && size > PIECE) {
-            Some(path) => {
-                let plan = ReadPlan::new(&self.schema, &[], &self.mappings[file.mapping])?;
-                Ok(cuts(path, size, &plan)?)
-            }
-            None => Ok(vec![0]),
-        }
-    }
-}
-
 /// Deals the pieces of the files out; threads that are done early take over pieces of others.
-fn pieces(files: &[(&Arc<LogFile>, Vec<u64>)], partitions: usize) -> Vec<FileGroup> {
-    let mut pieces = Vec::new();
-    for (file, cuts) in files {
+fn dealt(files: &[(&Arc<LogFile>, Vec<Option<(u64, u64)>>)], partitions: usize) -> Vec<FileGroup> {
+    let mut all = Vec::new();
+    for (file, pieces) in files {
         let size = file.input.size.unwrap_or(0);
         let whole = PartitionedFile::new(file.input.name.clone(), size).with_extension(Arc::clone(file));
-        match &cuts[..] {
-            [_] => pieces.push(whole),
-            starts => {
-                let ends = starts.iter().skip(1).copied().chain([size]);
-                pieces.extend(
-                    starts.iter().zip(ends).map(|(&start, end)| whole.clone().with_range(start as i64, end as i64)),
-                );
-            }
-        }
+        all.extend(pieces.iter().map(|piece| match piece {
+            Some((start, end)) => whole.clone().with_range(*start as i64, *end as i64),
+            None => whole.clone(),
+        }));
     }
-    let mut groups = vec![Vec::new(); partitions.min(pieces.len()).max(1)];
+    let mut groups = vec![Vec::new(); partitions.min(all.len()).max(1)];
     let count = groups.len();
-    for (index, piece) in pieces.into_iter().enumerate() {
+    for (index, piece) in all.into_iter().enumerate() {
         groups[index % count].push(piece);
     }
     groups.into_iter().map(FileGroup::new).collect()
@@ -136,6 +122,7 @@ impl FileSource for LogScan {
             plans: self.mappings.iter().map(read).collect::<Result<_, _>>()?,
             schema: self.schema.clone(),
             rejects: self.rejects.clone(),
+            handover: self.handover.clone(),
             batch_size: self.batch_size,
             metrics: self.metrics.clone(),
             partition,
@@ -197,6 +184,7 @@ struct LogOpener {
     plans: Vec<Arc<ReadPlan>>,
     schema: Arc<LogSchema>,
     rejects: Arc<Rejects>,
+    handover: Arc<Handover>,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
     partition: usize,
@@ -219,7 +207,8 @@ impl FileOpener for LogOpener {
             records: Some(records),
             reader: RecordReader::new(plan, provenance, self.batch_size, counts),
             layouts: Layouts::default(),
-            nest: Nest::default(),
+            nest: Nest::of_course(Course::of_piece(range.map(|(start, _)| start))),
+            handover: range.map(|_| self.handover.clone()),
             rejects: self.rejects.clone(),
             batch_size: self.batch_size,
             packed,
@@ -238,6 +227,8 @@ struct Batches {
     reader: RecordReader,
     layouts: Layouts,
     nest: Nest,
+    /// None where the piece is the whole log.
+    handover: Option<Arc<Handover>>,
     rejects: Arc<Rejects>,
     batch_size: usize,
     packed: Option<Arc<AtomicU64>>,
@@ -255,7 +246,10 @@ impl Batches {
                 Ok(Some(bytes)) if self.packed.is_none() => self.bytes_read.add(bytes),
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    sink.nest.finish(&mut sink.desk);
+                    match &self.handover {
+                        None => sink.nest.finish(&mut sink.desk),
+                        Some(handover) => handover.settle(sink.nest, &mut sink.desk),
+                    }
                     self.records = None;
                 }
                 Err(error) if is_damage(&error) => {

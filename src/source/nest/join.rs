@@ -1,7 +1,11 @@
 //! Lines that come in pieces: what a container runtime cut because it was long, and JSON that a program wrote over
 //! several lines.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use crate::source::carried::{Carried, Labels};
+use crate::source::nest::deferred::{Deferred, What};
 use crate::source::window::MAX_RECORD;
 
 /// Bytes that a container runtime writes at most at once.
@@ -14,18 +18,22 @@ pub(super) enum Ending {
     Whole,
     /// The line goes on in the next piece.
     Partial,
+    /// The line ends here unless it is an object with open braces.
+    Unmarked,
 }
 
 impl Ending {
     /// That of a piece whose envelope has no mark for it.
-    pub fn of(piece: &[u8], until_newline: bool, sees_newlines: bool) -> Self {
-        let is_open = until_newline && piece.last() != Some(&b'\n');
+    pub fn of(piece: &[u8], until_newline: bool) -> Self {
+        if !until_newline || piece.last() == Some(&b'\n') {
+            return Ending::Whole;
+        }
         // Some collectors strip the newline from every line; what the runtime cut is long, or not whole JSON.
-        let is_cut = || match starts_object(piece) {
-            true => !Balance::default().after(piece).is_even(),
-            false => sees_newlines || piece.len() >= RUNTIME_PIECE,
-        };
-        if is_open && is_cut() { Ending::Partial } else { Ending::Whole }
+        match starts_object(piece) {
+            true if Balance::default().after(piece).is_even() => Ending::Whole,
+            false if piece.len() < RUNTIME_PIECE => Ending::Unmarked,
+            _ => Ending::Partial,
+        }
     }
 }
 
@@ -47,14 +55,13 @@ pub(super) struct Joined {
     pub labels: Labels,
 }
 
-/// Lines that have come in part.
+/// Lines that have come in part, by what their pieces have in common.
 #[derive(Default)]
 pub(super) struct Joins {
-    open: Vec<Join>,
+    open: HashMap<Vec<u8>, Join>,
 }
 
 struct Join {
-    by: Vec<u8>,
     joined: Joined,
     balance: Balance,
     ending: Ending,
@@ -68,48 +75,74 @@ impl Joins {
     /// Takes a piece; returns the lines that end with it.
     pub fn take(&mut self, piece: Piece<'_>) -> Vec<Joined> {
         let mut done = Vec::new();
-        if let Some(at) = self.open.iter().position(|join| join.by == piece.by) {
+        let mut join = match self.open.entry(piece.by) {
             // A line of its own begins another record, whatever became of the one before.
-            if self.open[at].ending == Ending::Whole && piece.text.first() == Some(&b'{') {
-                done.push(self.open.swap_remove(at).joined);
-            } else {
-                self.open[at].add(&piece.text, piece.ending);
-                if self.open[at].is_done() {
-                    done.push(self.open.swap_remove(at).joined);
-                }
-                return done;
+            Entry::Occupied(mut open) if open.get().ending == Ending::Whole && piece.text.first() == Some(&b'{') => {
+                done.push(open.insert(Join::new(piece.offset, piece.carried)).joined);
+                open
             }
-        }
-        let mut labels = Labels::default();
-        labels.extend(piece.carried);
-        let joined = Joined { text: Vec::new(), offset: piece.offset, labels };
-        let mut join = Join { by: piece.by, joined, balance: Balance::default(), ending: piece.ending };
-        join.add(&piece.text, piece.ending);
-        if join.is_done() {
-            done.push(join.joined)
-        } else {
-            self.open.push(join)
+            Entry::Occupied(open) => open,
+            Entry::Vacant(free) => free.insert_entry(Join::new(piece.offset, piece.carried)),
+        };
+        join.get_mut().add(&piece.text, piece.ending);
+        if join.get().is_done() {
+            done.push(join.remove().joined);
         }
         done
     }
 
+    /// The line of a stream that nothing follows any more.
+    pub fn end(&mut self, by: &[u8]) -> Option<Joined> {
+        self.open.remove(by).map(|join| join.joined)
+    }
+
     /// The lines that nothing follows any more, as far as they came.
     pub fn finish(&mut self) -> impl Iterator<Item = Joined> {
-        std::mem::take(&mut self.open).into_iter().map(|join| join.joined)
+        self.in_order().map(|(_, join)| join.joined)
+    }
+
+    /// The lines that may go on in another piece of the log.
+    pub fn hand_over(&mut self) -> impl Iterator<Item = Deferred> {
+        self.in_order().map(|(by, Join { joined: Joined { text, offset, labels }, ending, .. })| Deferred {
+            offset,
+            labels,
+            text,
+            what: What::Piece { by, ending },
+        })
+    }
+
+    fn in_order(&mut self) -> impl Iterator<Item = (Vec<u8>, Join)> {
+        let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_by_key(|(_, join)| join.joined.offset);
+        open.into_iter()
     }
 }
 
 impl Join {
+    fn new(offset: u64, carried: Carried<'_>) -> Self {
+        let mut labels = Labels::default();
+        labels.extend(carried);
+        let joined = Joined { text: Vec::new(), offset, labels };
+        Self { joined, balance: Balance::default(), ending: Ending::Partial }
+    }
+
     fn add(&mut self, text: &[u8], ending: Ending) {
         self.joined.text.extend_from_slice(text);
         // The newline of a piece that others follow is no part of a text that was cut, and a blank in JSON.
         self.balance = self.balance.after(text);
-        self.ending = ending;
+        self.ending = match (self.ending, ending) {
+            (Ending::Partial, Ending::Unmarked) if self.is_open_object() => Ending::Partial,
+            (_, Ending::Unmarked) => Ending::Whole,
+            (_, ending) => ending,
+        };
+    }
+
+    fn is_open_object(&self) -> bool {
+        starts_object(&self.joined.text) && !self.balance.is_even()
     }
 
     fn is_done(&self) -> bool {
-        let whole = self.ending == Ending::Whole && (!starts_object(&self.joined.text) || self.balance.is_even());
-        whole || self.joined.text.len() > MAX_RECORD
+        (self.ending == Ending::Whole && !self.is_open_object()) || self.joined.text.len() > MAX_RECORD
     }
 }
 
@@ -196,12 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn an_object_that_came_in_small_pieces_ends_with_its_newline() {
+        let ending = |piece: &str| Ending::of(piece.as_bytes(), true);
+        let pieces = ["{\"a\":\"", "{ in a text", "\"}\n", "{\"b\":1}\n"].map(|piece| ("o", piece, ending(piece)));
+        assert_eq!(joined(&pieces), ["0 {\"a\":\"{ in a text\"}\n", "3 {\"b\":1}\n"]);
+    }
+
+    #[test]
     fn a_line_whose_newline_a_collector_took_away_is_whole() {
-        assert_eq!(Ending::of(b"{\"a\":1}", true, true), Whole);
-        assert_eq!(Ending::of(b"text", true, false), Whole);
-        assert_eq!(Ending::of(b"text", true, true), Partial);
-        assert_eq!(Ending::of(b"{\"a\":\"x", true, false), Partial);
-        assert_eq!(Ending::of(&[b'x'; 16 << 10], true, false), Partial);
-        assert_eq!(Ending::of(b"{\"a\":\"x\n", true, true), Whole);
+        assert_eq!(Ending::of(b"{\"a\":1}", true), Whole);
+        assert_eq!(Ending::of(b"{\"a\":\"x", true), Partial);
+        assert_eq!(Ending::of(&[b'x'; 16 << 10], true), Partial);
+        assert_eq!(Ending::of(b"{\"a\":\"x\n", true), Whole);
+        let texts = [("o", "text", Ending::of(b"text", true)), ("o", "{\"a\":1}", Whole)];
+        assert_eq!(joined(&texts), ["0 text", "1 {\"a\":1}"]);
     }
 }
