@@ -14,7 +14,7 @@ mod path;
 mod rule;
 
 use jiff::tz::TimeZone;
-use regex::Regex;
+use regex::bytes::Regex;
 
 pub use catalog::Catalog;
 pub use condition::Condition;

@@ -1,6 +1,6 @@
 //! The text of a profile, read into a [`Profile`]: every mistake is named by its line.
 
-use regex::Regex;
+use regex::bytes::Regex;
 
 use super::condition::Condition;
 use super::path::ValuePath;

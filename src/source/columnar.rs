@@ -309,10 +309,9 @@ fn convert(
     counts: &mut Counts,
 ) -> Result<ArrayRef, ArrowError> {
     let mut refused = Refused { column, counts };
-    let array = match array.data_type() {
-        DataType::Dictionary(_, values) => &cast(array, values)?,
-        _ => array,
-    };
+    let plain = plain(array)?;
+    refused.count(Unfit::WrongType, plain.null_count() - array.logical_null_count());
+    let array = &plain;
     match kind {
         Kind::Text | Kind::Id => to_text(array, kind, &mut refused),
         Kind::Count => not_negative::<Int64Type>(to_count(array, &mut refused)?, &mut refused),
@@ -369,6 +368,15 @@ impl Refused<'_> {
     }
 }
 
+/// An array without a dictionary, and as text where the file says only that there are bytes; other bytes are null.
+fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Dictionary(_, values) => plain(&cast(array, values)?),
+        DataType::Binary | DataType::BinaryView | DataType::LargeBinary => cast(array, &DataType::Utf8),
+        _ => Ok(array.clone()),
+    }
+}
+
 fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
@@ -393,9 +401,7 @@ fn words(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 fn to_text(array: &ArrayRef, kind: Kind, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
-    if array.data_type().is_nested()
-        || matches!(array.data_type(), DataType::Binary | DataType::BinaryView | DataType::LargeBinary)
-    {
+    if array.data_type().is_nested() {
         return Ok(refused.all(array, kind));
     }
     if kind == Kind::Id { words(array) } else { texts(array) }
@@ -559,10 +565,7 @@ enum SaidColumn {
 
 impl SaidColumn {
     fn new(array: ArrayRef) -> Result<Self, ArrowError> {
-        let array = match array.data_type() {
-            DataType::Dictionary(_, values) => cast(&array, values)?,
-            _ => array,
-        };
+        let array = plain(&array)?;
         Ok(match array.data_type() {
             DataType::Boolean => Self::Flags(array.as_boolean().clone()),
             data_type if data_type.is_integer() => {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
-use regex::Regex;
+use regex::bytes::Regex;
 use tempfile::NamedTempFile;
 
 use crate::profile::{IdRule, Profile};
@@ -204,8 +204,7 @@ const LINES_LOOKED_AT: usize = 1000;
 /// Whether the first lines of a text are of a kind that some profile knows.
 fn has_known_lines(input: &Input, patterns: &[&Regex]) -> bool {
     let Ok(contents) = input.open() else { return false };
-    let lines = BufReader::new(contents.take(1 << 20)).lines().take(LINES_LOOKED_AT);
-    // a line that is no UTF-8 ends the look: what follows is no text
+    let lines = BufReader::new(contents.take(1 << 20)).split(b'\n').take(LINES_LOOKED_AT);
     lines.map_while(Result::ok).any(|line| patterns.iter().any(|pattern| pattern.is_match(&line)))
 }
 

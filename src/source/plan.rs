@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
-use regex::RegexSet;
+use regex::bytes::RegexSet;
 
 use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, tells_a_request};
 use crate::record::derive;
@@ -129,7 +129,7 @@ impl ReadPlan {
     }
 
     /// The first dialect whose pattern a line of text has.
-    pub fn dialect_of_text(&self, line: &str) -> Option<usize> {
+    pub fn dialect_of_text(&self, line: &[u8]) -> Option<usize> {
         let set = self.pattern_set.get_or_init(|| {
             let pattern = |&number: &usize| self.dialects[number].profile.as_ref()?.pattern.as_ref();
             RegexSet::new(self.patterns.iter().filter_map(pattern).map(|pattern| pattern.as_str())).ok()

@@ -5,8 +5,12 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::WriterBuilder;
 use datafusion::arrow::json::writer::LineDelimited;
 use datafusion::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -28,12 +32,33 @@ impl Rows {
     /// Some rows, each as an object on a line; None at the end.
     pub fn next_lines(&mut self) -> io::Result<Option<&[u8]>> {
         let Some(batch) = self.batches.next() else { return Ok(None) };
-        let batch = batch.map_err(io::Error::other)?;
+        let batch = with_texts(&batch.map_err(io::Error::other)?).map_err(io::Error::other)?;
         self.lines.clear();
         let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut self.lines);
         writer.write(&batch).map_err(io::Error::other)?;
         writer.finish().map_err(io::Error::other)?;
         Ok(Some(&self.lines))
+    }
+}
+
+/// A batch with texts where the file says only that there are bytes; bytes that are no text are missing.
+fn with_texts(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let data_type = with_text(field.data_type());
+        columns.push(cast(column, &data_type)?);
+        fields.push(field.as_ref().clone().with_data_type(data_type).with_nullable(true));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+fn with_text(data_type: &DataType) -> DataType {
+    let of_field = |field: &Field| field.clone().with_data_type(with_text(field.data_type())).with_nullable(true);
+    match data_type {
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Utf8,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| of_field(field)).collect()),
+        DataType::List(field) => DataType::List(Arc::new(of_field(field))),
+        other => other.clone(),
     }
 }
 
@@ -52,7 +77,7 @@ pub fn are_of(profile: &Profile, schema: &Schema) -> bool {
             && (condition.any.is_empty() || condition.any.iter().any(is_there))
             && !condition.without.iter().any(is_there)
     };
-    !profile.is_envelope() && profile.pattern.is_none() && profile.recognise.iter().any(known)
+    profile.pattern.is_none() && profile.recognise.iter().any(known)
 }
 
 /// Whether a schema has a column at the end of these keys, or one that may hold it: a map, or JSON as text.

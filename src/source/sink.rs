@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::record::excerpt::Excerpt;
 use crate::source::carried::Carried;
+use crate::source::dialect::Cargo;
 use crate::source::json::{ObjectWriter, Record, Sink, write_text};
 use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;
@@ -107,23 +108,21 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
         if why != Reject::NotAnObject {
             return self.desk.rejected(from.offset, line, why);
         }
-        let Ok(text) = std::str::from_utf8(line) else {
-            return self.desk.rejected(from.offset, line, Reject::BadUtf8);
-        };
+        let is_text = std::str::from_utf8(line).is_ok();
         let plan = self.desk.reader.plan().clone();
-        let pattern = plan.dialect_of_text(text);
-        let found = pattern.and_then(|number| {
+        let found = plan.dialect_of_text(line).and_then(|number| {
             let pattern = plan.dialects[number].profile.as_ref()?.pattern.as_ref()?;
-            Some((number, pattern, pattern.captures(text)?))
+            Some((number, pattern, pattern.captures(line)?))
         });
-        let Some((number, pattern, captures)) = found else {
-            return if looks_like_json(line) {
-                self.desk.rejected(from.offset, line, why);
-            } else {
-                self.desk.reader.counts.skip("text");
-            };
+        // a runtime may cut a line within a character, so that only what is inside an envelope need be text
+        let is_readable = |number: usize| is_text || matches!(plan.dialects[number].carries, Cargo::Payload { .. });
+        let (number, pattern, captures) = match found {
+            Some(found) if is_readable(found.0) => found,
+            _ if !is_text => return self.desk.rejected(from.offset, line, Reject::BadUtf8),
+            _ if looks_like_json(line) => return self.desk.rejected(from.offset, line, why),
+            _ => return self.desk.reader.counts.skip("text"),
         };
-        let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_str()));
+        let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_bytes()));
         let record = TextRecord { parts: pattern.capture_names().flatten().filter_map(part).collect() };
         self.nest.flush(&mut self.desk);
         let from = Whence { part_of: Some(number), in_turn: true, ..from };
@@ -147,7 +146,7 @@ impl<'a, L: Level<'a>> Sink for RecordSink<'a, L> {
 
 /// A line of text seen by slots: the named parts of its pattern.
 struct TextRecord<'t> {
-    parts: Vec<(u32, &'t str)>,
+    parts: Vec<(u32, &'t [u8])>,
 }
 
 impl TextRecord<'_> {
@@ -155,7 +154,7 @@ impl TextRecord<'_> {
         let mut text = Vec::new();
         let mut object = ObjectWriter::new(&mut text);
         for (slot, part) in &self.parts {
-            write_text(part, object.key(plan.name_of(*slot)));
+            write_text(&String::from_utf8_lossy(part), object.key(plan.name_of(*slot)));
         }
         object.end();
         text
@@ -165,7 +164,7 @@ impl TextRecord<'_> {
 impl RawRecord for TextRecord<'_> {
     fn raw(&self, slot: usize) -> RawValue<'_> {
         match self.parts.iter().find(|(part, _)| *part as usize == slot) {
-            Some((_, text)) => RawValue::Text { bytes: text.as_bytes(), escaped: false },
+            Some((_, text)) => RawValue::Text { bytes: text, escaped: false },
             None => RawValue::Missing,
         }
     }

@@ -274,3 +274,44 @@ fn a_log_of_lines_in_pieces_is_the_same_however_many_threads_read_it() {
     assert_eq!(one.counted("rejected"), 0);
     assert_eq!(one, ask("8"));
 }
+
+#[test]
+fn a_line_that_a_runtime_cut_within_a_character_is_joined() {
+    let record = r#"{"request_id":"rö","input_tokens":7}"#;
+    let (head, tail) = record.as_bytes().split_at(record.find('ö').unwrap() + 1);
+    let line = |tag: &str, text: &[u8]| [b"2026-01-02T03:00:00Z stdout ", tag.as_bytes(), b" ", text, b"\n"].concat();
+    assert_eq!(ids("pod.log", [line("P", head), line("F", tail)].concat()), ["rö"]);
+}
+
+/// A Parquet file of one row that a query makes.
+#[track_caller]
+fn parquet_of(workspace: &Workspace, name: &str, row: &str) {
+    workspace.write("one.ndjson", good("one"));
+    workspace
+        .run(&["sql", &format!("SELECT {row} FROM logs"), "--format", "parquet", "-o", name, "one.ndjson"])
+        .exits(0);
+}
+
+#[test]
+fn envelopes_in_parquet_are_opened() {
+    let workspace = Workspace::new();
+    let line = good("inside") + "\n";
+    let row = format!("'{line}' AS log, 'stdout' AS stream, '2026-01-02T03:00:00Z' AS time");
+    parquet_of(&workspace, "docker.parquet", &row);
+    assert_eq!(workspace.sql(IDS, &["docker.parquet"]).column("request_id"), ["inside"]);
+}
+
+#[test]
+fn text_that_a_parquet_file_calls_bytes_is_text_still() {
+    let workspace = Workspace::new();
+    let binary = |value: &str, name: &str| format!("arrow_cast('{value}', 'Binary') AS {name}");
+    for row in [
+        // one of a known producer, one of none
+        ["request_id", "call_type", "model", "spend", "startTime", "endTime"].map(|key| binary("11", key)).join(", "),
+        [binary("11", "request_id"), binary("11", "model")].join(", "),
+    ] {
+        parquet_of(&workspace, "log.parquet", &row);
+        let report = workspace.sql("SELECT request_id, model_name FROM logs", &["log.parquet"]);
+        assert_eq!(report.rows(), [json!({"request_id": "11", "model_name": "11"})], "{row}");
+    }
+}
