@@ -5,6 +5,8 @@
 //! answer; another start within the hour is another attempt; another tenant or prompt, or a start further away, is
 //! another request that happens to have the id. The requests of several roles are then put side by side.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::request::Role;
 
 /// Nanoseconds within which attempts of one request follow each other.
@@ -78,19 +80,20 @@ pub struct Merging {
 pub fn merge(records: &[Sighting<'_>]) -> Merging {
     let mut merging = Merging::default();
     let kept = without_duplicates(records, &mut merging.duplicates);
-    // what a role, or a log without one, knows of the id
-    let mut views: Vec<(Option<Role>, &str, Vec<usize>)> = Vec::new();
+    // what a role, or a log without one, knows of the id, in the order in which they come
+    let mut views: Vec<(Option<Role>, Vec<usize>)> = Vec::new();
+    let mut known: HashMap<(Option<Role>, &str), usize> = HashMap::new();
     for index in kept {
         let record = &records[index];
-        let file = if record.role.is_none() { record.file } else { "" };
-        match views.iter_mut().find(|(role, known, _)| *role == record.role && *known == file) {
-            Some((_, _, members)) => members.push(index),
-            None => views.push((record.role, file, vec![index])),
-        }
+        let view = *known.entry((record.role, record.file_without_role())).or_insert_with(|| {
+            views.push((record.role, Vec::new()));
+            views.len() - 1
+        });
+        views[view].1.push(index);
     }
-    let mut of_roles: Vec<(Role, Vec<Vec<usize>>)> = Vec::new();
+    let mut of_roles: Vec<(Role, Vec<Together>)> = Vec::new();
     let mut without_role = 0;
-    for (role, _, members) in views {
+    for (role, members) in views {
         let requests = apart(records, members);
         match role {
             Some(role) => of_roles.push((role, requests)),
@@ -98,7 +101,7 @@ pub fn merge(records: &[Sighting<'_>]) -> Merging {
                 merging.unrelated += usize::from(without_role > 0);
                 without_role += 1;
                 merging.collisions += requests.len() - 1;
-                let alone = |members| Merged { roles: vec![(None, attempts(records, members))] };
+                let alone = |request: Together| Merged { roles: vec![(None, attempts(records, request.members))] };
                 merging.requests.extend(requests.into_iter().map(alone));
             }
         }
@@ -109,47 +112,69 @@ pub fn merge(records: &[Sighting<'_>]) -> Merging {
     merging
 }
 
+impl<'a> Sighting<'a> {
+    /// Logs without a role are not compared: what they are to each other is not known.
+    fn file_without_role(&self) -> &'a str {
+        if self.role.is_none() { self.file } else { "" }
+    }
+}
+
 /// The records without those that say the same as one before.
 fn without_duplicates(records: &[Sighting<'_>], duplicates: &mut usize) -> Vec<usize> {
-    let mut kept: Vec<usize> = Vec::with_capacity(records.len());
-    for (index, record) in records.iter().enumerate() {
-        let is_same = |other: &usize| {
-            let other = &records[*other];
-            other.values == record.values && other.role == record.role && other.start == record.start
-        };
-        // logs without a role are not compared: what they are to each other is not known
-        let is_told = |other: &usize| record.role.is_some() || records[*other].file == record.file;
-        match kept.iter().any(|other| is_same(other) && is_told(other)) {
-            true => *duplicates += 1,
-            false => kept.push(index),
-        }
-    }
+    let mut seen = HashSet::with_capacity(records.len());
+    let is_new = |index: &usize| {
+        let record = &records[*index];
+        seen.insert((record.values, record.role, record.start, record.file_without_role()))
+    };
+    let kept: Vec<usize> = (0..records.len()).filter(is_new).collect();
+    *duplicates += records.len() - kept.len();
     kept
 }
 
+/// The records of one role that are of one request.
+struct Together<'a> {
+    members: Vec<usize>,
+    tenant: Option<&'a str>,
+    prompt_hash: Option<&'a str>,
+    /// The last start; None as long as one of them is not known, which is near to any.
+    last: Option<i64>,
+}
+
+impl<'a> Together<'a> {
+    fn of(index: usize, record: &Sighting<'a>) -> Self {
+        let (tenant, prompt_hash, last) = (record.tenant, record.prompt_hash, record.start);
+        Self { members: vec![index], tenant, prompt_hash, last }
+    }
+
+    /// Adds a record that starts no earlier than those before.
+    fn push(&mut self, index: usize, record: &Sighting<'a>) {
+        self.members.push(index);
+        self.tenant = self.tenant.or(record.tenant);
+        self.prompt_hash = self.prompt_hash.or(record.prompt_hash);
+        self.last = self.last.and(record.start);
+    }
+
+    /// Whether nothing says that these are of different requests.
+    fn agrees(&self, tenant: Option<&str>, prompt_hash: Option<&str>) -> bool {
+        let agree = |one: Option<&str>, other: Option<&str>| one.zip(other).is_none_or(|(one, other)| one == other);
+        agree(self.tenant, tenant) && agree(self.prompt_hash, prompt_hash)
+    }
+}
+
 /// The records of one role by the request that they belong to.
-fn apart(records: &[Sighting<'_>], mut members: Vec<usize>) -> Vec<Vec<usize>> {
+fn apart<'a>(records: &[Sighting<'a>], mut members: Vec<usize>) -> Vec<Together<'a>> {
     members.sort_by_key(|&index| (records[index].start, index));
-    let mut requests: Vec<Vec<usize>> = Vec::new();
+    let mut requests: Vec<Together> = Vec::new();
     for index in members {
-        let fits =
-            |request: &&mut Vec<usize>| request.iter().all(|&other| belong_together(&records[other], &records[index]));
-        let near = |request: &&mut Vec<usize>| {
-            let distance = |&other: &usize| distance(records[other].start, records[index].start);
-            request.iter().map(distance).min().unwrap_or(i64::MAX) <= HOUR
-        };
+        let record = &records[index];
+        let near = |request: &&mut Together| distance(request.last, record.start) <= HOUR;
+        let fits = |request: &&mut Together| request.agrees(record.tenant, record.prompt_hash);
         match requests.iter_mut().rev().filter(near).find(fits) {
-            Some(request) => request.push(index),
-            None => requests.push(vec![index]),
+            Some(request) => request.push(index, record),
+            None => requests.push(Together::of(index, record)),
         }
     }
     requests
-}
-
-/// Whether nothing says that two records are of different requests.
-fn belong_together(one: &Sighting<'_>, other: &Sighting<'_>) -> bool {
-    let agree = |one: Option<&str>, other: Option<&str>| one.zip(other).is_none_or(|(one, other)| one == other);
-    agree(one.tenant, other.tenant) && agree(one.prompt_hash, other.prompt_hash)
 }
 
 /// How far two times are apart; 0 where either is not known.
@@ -160,18 +185,12 @@ fn distance(one: Option<i64>, other: Option<i64>) -> i64 {
 /// The records of one request in one role as attempts in order, of each the best record first: that of the better source,
 /// and of a stream the last state.
 fn attempts(records: &[Sighting<'_>], members: Vec<usize>) -> Vec<Vec<usize>> {
-    let mut attempts: Vec<Vec<usize>> = Vec::new();
+    let mut attempts: HashMap<_, Vec<usize>> = HashMap::new();
     for index in members {
         let record = &records[index];
-        let is_same = |attempt: &&mut Vec<usize>| {
-            let first = &records[attempt[0]];
-            first.start == record.start && first.attempt == record.attempt && first.model == record.model
-        };
-        match attempts.iter_mut().find(is_same) {
-            Some(attempt) => attempt.push(index),
-            None => attempts.push(vec![index]),
-        }
+        attempts.entry((record.start, record.attempt, record.model)).or_default().push(index);
     }
+    let mut attempts: Vec<Vec<usize>> = attempts.into_values().collect();
     for attempt in &mut attempts {
         attempt.sort_by_key(|&index| {
             let record = &records[index];
@@ -184,25 +203,23 @@ fn attempts(records: &[Sighting<'_>], members: Vec<usize>) -> Vec<Vec<usize>> {
 
 /// Puts what the roles know of an id side by side. A role that saw as many requests as another saw the same ones in the
 /// same order, whatever its clock; else each goes to the nearest that it does not contradict.
-fn side_by_side(records: &[Sighting<'_>], mut of_roles: Vec<(Role, Vec<Vec<usize>>)>) -> Vec<Merged> {
+fn side_by_side(records: &[Sighting<'_>], mut of_roles: Vec<(Role, Vec<Together>)>) -> Vec<Merged> {
     of_roles.sort_by_key(|(role, requests)| (std::cmp::Reverse(requests.len()), *role as u8));
     let mut of_roles = of_roles.into_iter();
     let Some((role, requests)) = of_roles.next() else { return Vec::new() };
-    let starts: Vec<Vec<usize>> = requests.clone();
-    let first = |members| Merged { roles: vec![(Some(role), attempts(records, members))] };
-    let mut merged: Vec<Merged> = requests.into_iter().map(first).collect();
-    for (role, requests) in of_roles {
-        let in_order = requests.len() == starts.len();
-        for (number, members) in requests.into_iter().enumerate() {
-            let start = records[members[0]].start;
-            let contradicts = |at: &usize| {
-                let mut pairs = starts[*at].iter().flat_map(|one| members.iter().map(move |other| (one, other)));
-                pairs.any(|(one, other)| !belong_together(&records[*one], &records[*other]))
-            };
-            let nearest = (0..starts.len())
-                .filter(|at| !contradicts(at))
-                .min_by_key(|&at| (in_order && at != number, distance(records[starts[at][0]].start, start), at));
-            let attempts = attempts(records, members);
+    let first = |request: &Together| Merged { roles: vec![(Some(role), attempts(records, request.members.clone()))] };
+    let mut merged: Vec<Merged> = requests.iter().map(first).collect();
+    for (role, others) in of_roles {
+        let in_order = others.len() == requests.len();
+        for (number, other) in others.into_iter().enumerate() {
+            let start = records[other.members[0]].start;
+            let fits = |at: &usize| requests[*at].agrees(other.tenant, other.prompt_hash);
+            let same = Some(number).filter(|_| in_order).filter(fits);
+            let nearest = same.or_else(|| {
+                let distance = |&at: &usize| (distance(records[requests[at].members[0]].start, start), at);
+                (0..requests.len()).filter(fits).min_by_key(distance)
+            });
+            let attempts = attempts(records, other.members);
             match nearest {
                 Some(at) if merged[at].attempts_of(Some(role)).is_empty() => {
                     merged[at].roles.push((Some(role), attempts))

@@ -49,7 +49,7 @@ pub struct Source {
 }
 
 /// The place in the serving path that wrote a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     Gateway,
     Engine,

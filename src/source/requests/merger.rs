@@ -6,7 +6,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringViewArray,
     TimestampNanosecondArray, new_null_array,
 };
-use datafusion::arrow::compute::{concat_batches, interleave};
+use datafusion::arrow::compute::{interleave, interleave_record_batch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
@@ -221,11 +221,13 @@ impl Merger {
         let columns = self.output.fields().iter().map(|field| self.column_of(&requests, field));
         let batch = RecordBatch::try_new(self.output.clone(), columns.collect::<Result<_>>()?)?;
         let open = std::mem::take(&mut self.open);
-        let rows = open.iter().map(|&(batch, row)| self.held[batch].batch.slice(row, 1));
-        let rows: Vec<RecordBatch> = rows.collect();
         let hashes = open.iter().map(|&(batch, row)| self.held[batch].hashes[row]).collect();
-        let held = rows.first().map(|first| concat_batches(&first.schema(), &rows)).transpose()?;
-        self.held = held.into_iter().map(|batch| Held { batch, hashes: Vec::clone(&hashes) }).collect();
+        let batches: Vec<&RecordBatch> = self.held.iter().map(|held| &held.batch).collect();
+        let rows = interleave_record_batch(&batches, &open)?;
+        self.held.clear();
+        if rows.num_rows() > 0 {
+            self.held.push(Held { batch: rows, hashes });
+        }
         self.open = (0..open.len()).map(|row| (0, row)).collect();
         Ok(batch)
     }
