@@ -153,6 +153,12 @@ impl Profile {
         file::profile(name, path, text)
     }
 
+    /// Whether a column is read from this key of a record, or from what is inside its value.
+    pub fn reads(&self, key: &str) -> bool {
+        let mut rules = self.columns.iter().flat_map(|(_, rules)| rules);
+        rules.any(|rule| matches!(&rule.origin, Origin::Paths(paths) if paths.iter().any(|path| path.keys.first().is_some_and(|first| first == key))))
+    }
+
     /// Whether the producer writes envelopes around what others wrote.
     pub fn is_envelope(&self) -> bool {
         matches!(self.carries, Carries::Payload(_))

@@ -21,7 +21,7 @@ use crate::profile::Profile;
 use crate::record::{Column, Kind};
 use crate::source::LogFile;
 use crate::source::counts::{Counts, PublishedCounts};
-use crate::source::cuts;
+use crate::source::cuts::{self, Piece};
 use crate::source::dialect::Dialect;
 use crate::source::format::Format;
 use crate::source::json::visit;
@@ -94,7 +94,7 @@ impl Survey {
         let handover = Handover::new([(file.index, pieces.len())].into_iter());
         for pieces in pieces.chunks(threads.max(1)) {
             let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
-                let read = |piece: &Option<(u64, u64)>| {
+                let read = |piece: &Piece| {
                     let (piece, part) = (*piece, Part::new(file, logs, &plan, &metrics));
                     let handover = &handover;
                     scope.spawn(move || part.read(piece, handover))
@@ -260,7 +260,7 @@ impl<'a> Part<'a> {
 
     /// Reads the piece to its end or to where it is broken; an input that cannot be read further is damaged, whatever
     /// the reason: what came before is still worth showing.
-    fn read(mut self, piece: Option<(u64, u64)>, handover: &Handover) -> anyhow::Result<Self> {
+    fn read(mut self, piece: Piece, handover: &Handover) -> anyhow::Result<Self> {
         self.nest = Nest::of_course(Course::of_piece(piece.map(|(start, _)| start)));
         let read = self.records(piece);
         let mut nest = std::mem::take(&mut self.nest);
@@ -277,7 +277,7 @@ impl<'a> Part<'a> {
         Ok(self)
     }
 
-    fn records(&mut self, piece: Option<(u64, u64)>) -> anyhow::Result<()> {
+    fn records(&mut self, piece: Piece) -> anyhow::Result<()> {
         let (mut records, _) = records::open(self.file, &self.plan, piece)?;
         while records.advance(&mut self.sink(0))?.is_some() {
             self.end_full_batch()?;

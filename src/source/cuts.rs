@@ -26,14 +26,17 @@ const PIECE: u64 = 16 << 20;
 /// Bytes at the start of a log that tell what it holds.
 const LOOK: usize = 256 << 10;
 
-/// The byte ranges that a log is read in; None is the whole log. The plan is asked for where the log is a long one.
+/// A piece of a log: the bytes in which its lines start, or the whole log.
+pub type Piece = Option<(u64, u64)>;
+
+/// The pieces that a log is read in. The plan is asked for where the log is a long one.
 ///
 /// # Errors
 /// The log cannot be read.
 pub fn pieces<E: From<io::Error>>(
     log: &LogFile,
     plan: impl FnOnce() -> Result<Arc<ReadPlan>, E>,
-) -> Result<Vec<Option<(u64, u64)>>, E> {
+) -> Result<Vec<Piece>, E> {
     let size = log.input.size.unwrap_or(0);
     let Some(path) = log.input.plain_file().filter(|_| log.is_splittable() && size > PIECE) else {
         return Ok(vec![None]);

@@ -72,13 +72,22 @@ impl Opener {
     /// # Errors
     /// The reason why the text is no record.
     pub fn open(&mut self, text: &[u8], offset: u64) -> Result<Parts, Reject> {
-        let tree = Tree::parse(text)?;
         let mut parts = Parts::default();
+        if matches!(self.step, Step::Columns) && self.profile.records.is_empty() {
+            // long arrays, which are never held as a tree with every number in it
+            columns::rows(text, &self.profile, &mut parts)?;
+            return Ok(self.settled(parts));
+        }
+        let tree = Tree::parse(text)?;
         let whole = |json| Part { json, offset: Some(offset) };
         let found = || records::found(&tree, &self.profile.records).into_iter().map(whole);
         match &mut self.step {
             Step::None => parts.records.extend(found()),
-            Step::Columns => found().for_each(|part| columns::rows(&part.json, &mut parts.records)),
+            Step::Columns => {
+                for part in found() {
+                    columns::rows(&part.json, &self.profile, &mut parts)?;
+                }
+            }
             Step::Events(events) => events.take(&tree, &mut parts),
             Step::Observations(nesting) => {
                 found().filter_map(observations::item).for_each(|item| nesting.take(item));
@@ -89,11 +98,16 @@ impl Opener {
                 nesting.pass(&mut parts);
             }
         }
+        Ok(self.settled(parts))
+    }
+
+    /// The parts of a record as they are read.
+    fn settled(&self, mut parts: Parts) -> Parts {
         if parts.records.is_empty() && parts.skipped.is_empty() && !self.holds_back() {
             parts.skipped.push("empty batch");
         }
         self.embed(&mut parts);
-        Ok(parts)
+        parts
     }
 
     /// What is left when the file ends.

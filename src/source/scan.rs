@@ -29,7 +29,7 @@ use object_store::ObjectStore;
 use crate::source::LogFile;
 use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
-use crate::source::cuts;
+use crate::source::cuts::{self, Piece};
 use crate::source::mapping::Mapping;
 use crate::source::nest::Nest;
 use crate::source::nest::deferred::{Course, Handover};
@@ -91,7 +91,7 @@ impl LogScan {
 }
 
 /// Deals the pieces of the files out; threads that are done early take over pieces of others.
-fn dealt(files: &[(&Arc<LogFile>, Vec<Option<(u64, u64)>>)], partitions: usize) -> Vec<FileGroup> {
+fn dealt(files: &[(&Arc<LogFile>, Vec<Piece>)], partitions: usize) -> Vec<FileGroup> {
     let mut all = Vec::new();
     for (file, pieces) in files {
         let size = file.input.size.unwrap_or(0);

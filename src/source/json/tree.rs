@@ -32,7 +32,15 @@ impl<'t> Tree<'t> {
     /// # Errors
     /// The reason why the text is not one valid value.
     pub fn parse(text: &'t [u8]) -> Result<Self, Reject> {
-        let mut builder = Builder { text, open: Vec::new(), key: None, done: None };
+        Self::parse_to(usize::MAX, text)
+    }
+
+    /// Parses one JSON value of which only so many levels are looked into: what stands deeper is text without branches.
+    ///
+    /// # Errors
+    /// The reason why the text is not one valid value.
+    pub fn parse_to(levels: usize, text: &'t [u8]) -> Result<Self, Reject> {
+        let mut builder = Builder { text, levels, below: 0, open: Vec::new(), key: None, done: None };
         parse_value(text, &mut builder, &mut Keys::default())?;
         builder.done.ok_or(Reject::CutOff)
     }
@@ -141,6 +149,9 @@ pub fn write_line(json: &[u8], out: &mut Vec<u8>) {
 
 struct Builder<'t> {
     text: &'t [u8],
+    levels: usize,
+    /// How many lists and objects are open that are not looked into.
+    below: usize,
     open: Vec<(Option<Cow<'t, str>>, Branches<'t>)>,
     key: Option<Cow<'t, str>>,
     done: Option<Tree<'t>>,
@@ -167,6 +178,9 @@ const LOOKED_BACK: usize = 64;
 
 impl Visitor for Builder<'_> {
     fn key(&mut self, _: &[u8], key: Key) {
+        if self.below > 0 {
+            return;
+        }
         self.key = Some(match key.unescaped(self.text) {
             Cow::Borrowed(name) => String::from_utf8_lossy(name),
             Cow::Owned(name) => Cow::Owned(String::from_utf8_lossy(&name).into_owned()),
@@ -174,16 +188,31 @@ impl Visitor for Builder<'_> {
     }
 
     fn scalar(&mut self, value: Span) {
+        if self.below > 0 {
+            return;
+        }
         let key = self.key.take();
         self.add(Tree::of(value.of(self.text), Branches::None), key);
     }
 
     fn open(&mut self, bracket: u8) {
+        if self.open.len() >= self.levels {
+            self.below += 1;
+            return;
+        }
         let branches = if bracket == b'{' { Branches::Object(Vec::new()) } else { Branches::Array(Vec::new()) };
         self.open.push((self.key.take(), branches));
     }
 
     fn close(&mut self, value: Span) {
+        if self.below > 0 {
+            self.below -= 1;
+            if self.below == 0 {
+                let key = self.key.take();
+                self.add(Tree::of(value.of(self.text), Branches::None), key);
+            }
+            return;
+        }
         if let Some((key, branches)) = self.open.pop() {
             self.add(Tree::of(value.of(self.text), branches), key);
         }
@@ -201,6 +230,14 @@ mod tests {
         assert_eq!(tree.get("a").unwrap().items()[1].get("b").unwrap().scalar().unwrap(), "x\ny");
         assert_eq!(tree.get("ca").unwrap().raw(), RawValue::Null);
         assert_eq!(tree.get("a2").unwrap().scalar().unwrap(), "12345678901234567890");
+    }
+
+    #[test]
+    fn a_tree_of_some_levels_has_the_rest_as_text() {
+        let tree = Tree::parse_to(2, br#"{"a":[[1,{"x":2}],3],"b":{"c":{"d":[]}}}"#).unwrap();
+        let items = tree.get("a").unwrap().items();
+        assert_eq!((items[0].text, items[0].items().len(), items[1].text), (&br#"[1,{"x":2}]"#[..], 0, &b"3"[..]));
+        assert_eq!(tree.get("b").unwrap().get("c").unwrap().text, br#"{"d":[]}"#);
     }
 
     #[test]

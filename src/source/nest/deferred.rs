@@ -84,10 +84,10 @@ pub struct Streams {
 
 #[derive(Debug)]
 enum Start {
-    /// So many pieces have come; the last of them ended its line or did not.
+    /// So many pieces have come, and how the last of them ended.
     Unknown {
         pieces: u32,
-        ended: bool,
+        last: Ending,
     },
     Known,
 }
@@ -107,18 +107,18 @@ impl Streams {
         if self.last.as_deref() == Some(by) {
             return Standing::Known;
         }
-        let ends = ending == Ending::Whole;
         let start = match self.known.get_mut(by) {
             Some(start) => start,
             None => {
-                self.known.insert(by.to_vec(), Start::Unknown { pieces: 1, ended: ends });
+                self.known.insert(by.to_vec(), Start::Unknown { pieces: 1, last: ending });
                 return Standing::Unknown;
             }
         };
         let standing = match start {
             Start::Known => Standing::Known,
-            Start::Unknown { pieces, ended } if !*ended || (text.first() != Some(&b'{') && *pieces < TEXTS) => {
-                (*pieces, *ended) = (*pieces + 1, ends);
+            Start::Unknown { last: Ending::Whole, .. } if text.first() == Some(&b'{') => Standing::Settled,
+            Start::Unknown { pieces, last } if *pieces < TEXTS || *last == Ending::Partial => {
+                (*pieces, *last) = (*pieces + 1, ending);
                 return Standing::Unknown;
             }
             Start::Unknown { .. } => Standing::Settled,

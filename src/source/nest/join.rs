@@ -18,7 +18,7 @@ pub(super) enum Ending {
     Whole,
     /// The line goes on in the next piece.
     Partial,
-    /// The line ends here unless it is an object with open braces.
+    /// What the next piece of the stream tells: a text that it ends goes on in it, as an object with open braces does.
     Unmarked,
 }
 
@@ -77,7 +77,7 @@ impl Joins {
         let mut done = Vec::new();
         let mut join = match self.open.entry(piece.by) {
             // A line of its own begins another record, whatever became of the one before.
-            Entry::Occupied(mut open) if open.get().ending == Ending::Whole && piece.text.first() == Some(&b'{') => {
+            Entry::Occupied(mut open) if open.get().ends_before(&piece.text) => {
                 done.push(open.insert(Join::new(piece.offset, piece.carried)).joined);
                 open
             }
@@ -132,9 +132,19 @@ impl Join {
         self.balance = self.balance.after(text);
         self.ending = match (self.ending, ending) {
             (Ending::Partial, Ending::Unmarked) if self.is_open_object() => Ending::Partial,
-            (_, Ending::Unmarked) => Ending::Whole,
+            (_, Ending::Unmarked) if starts_object(&self.joined.text) => Ending::Whole,
             (_, ending) => ending,
         };
+    }
+
+    /// Whether a piece that comes behind is of another line.
+    fn ends_before(&self, next: &[u8]) -> bool {
+        match self.ending {
+            Ending::Partial => false,
+            Ending::Whole => next.first() == Some(&b'{'),
+            // a program wrote the line in parts; where collectors strip newlines, no piece has one
+            Ending::Unmarked => starts_object(next) || next.last() != Some(&b'\n'),
+        }
     }
 
     fn is_open_object(&self) -> bool {
@@ -241,7 +251,9 @@ mod tests {
         assert_eq!(Ending::of(b"{\"a\":\"x", true), Partial);
         assert_eq!(Ending::of(&[b'x'; 16 << 10], true), Partial);
         assert_eq!(Ending::of(b"{\"a\":\"x\n", true), Whole);
-        let texts = [("o", "text", Ending::of(b"text", true)), ("o", "{\"a\":1}", Whole)];
-        assert_eq!(joined(&texts), ["0 text", "1 {\"a\":1}"]);
+        let texts = ["one", "two", "{\"a\":1}"].map(|text| ("o", text, Ending::of(text.as_bytes(), true)));
+        assert_eq!(joined(&texts), ["0 one", "1 two", "2 {\"a\":1}"]);
+        let parts = ["one, ", "two\n"].map(|text| ("o", text, Ending::of(text.as_bytes(), true)));
+        assert_eq!(joined(&parts), ["0 one, two\n"]);
     }
 }
