@@ -137,7 +137,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     let context = session::session(&limits, spill)?;
     let predicate = predicate(&context, request, logs)?;
     let requests = logs.requests(predicate.clone(), margin(request), request);
-    session::register_logs(&context, logs.table(predicate), requests).await?;
+    session::register_logs(&context, logs.table(predicate), requests, logs.events(time_range(request))).await?;
     if request.fixes_skew {
         // one look at all requests, before the question itself
         let sql = "SELECT count(timestamp) FROM requests".to_owned();
@@ -223,9 +223,6 @@ async fn ask_statement(
 
 /// The request's time range and `--where` as one condition on records; a record without a timestamp is outside every range.
 fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow::Result<Option<Expr>> {
-    let time = || col(Column::Timestamp.name());
-    let since = request.time.since.map(|since| time().gt_eq(lit(instant(Some(since)))));
-    let until = request.time.until.map(|until| time().lt(lit(instant(Some(until)))));
     let table = DFSchema::try_from(logs.schema.arrow.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
@@ -239,8 +236,15 @@ fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow
         let simplified = ExprSimplifier::new(context).simplify(expression).map_err(engine::in_words);
         simplified.with_context(|| format!("--where '{sql}'"))
     });
-    let parts = [since, until, typed.transpose()?];
-    Ok(parts.into_iter().flatten().reduce(Expr::and))
+    Ok([time_range(request), typed.transpose()?].into_iter().flatten().reduce(Expr::and))
+}
+
+/// The asked time range alone, which holds for events too.
+fn time_range(request: &Request) -> Option<Expr> {
+    let time = || col(Column::Timestamp.name());
+    let since = request.time.since.map(|since| time().gt_eq(lit(instant(Some(since)))));
+    let until = request.time.until.map(|until| time().lt(lit(instant(Some(until)))));
+    [since, until].into_iter().flatten().reduce(Expr::and)
 }
 
 /// Records that may be part of a request in the asked time range: those around it by more than any clock is wrong, and

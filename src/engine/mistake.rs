@@ -13,7 +13,7 @@ pub enum SqlMistake {
     #[error("there is no column `{column}`{hint}")]
     NoColumn { column: String, hint: String },
     #[error(
-        "there is no table `{table}`: the logs are the table `logs`, and `inference_logs` has their time as `ts` too"
+        "there is no table `{table}`: the records are the table `logs` (with their time as `ts` too, `inference_logs`), put together by id `requests`, and what else is said about them `events`"
     )]
     NoTable { table: String },
     #[error("only one statement that reads is run: a SELECT, or EXPLAIN SELECT")]

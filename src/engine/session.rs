@@ -47,11 +47,18 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// The table `logs`, the table `requests` of records put together, and the view `inference_logs`: the rows of `logs` with
+/// The table `logs`, the table `requests` of records put together, the table `events` of what else is said about them, and
+/// the view `inference_logs`: the rows of `logs` with
 /// the time as `ts` too, so that SQL people already have runs as it is.
-pub async fn register_logs(context: &SessionContext, logs: LogTable, requests: RequestTable) -> Result<()> {
+pub async fn register_logs(
+    context: &SessionContext,
+    logs: LogTable,
+    requests: RequestTable,
+    events: LogTable,
+) -> Result<()> {
     context.register_table("logs", Arc::new(logs))?;
     context.register_table("requests", Arc::new(requests))?;
+    context.register_table("events", Arc::new(events))?;
     let logs = context.table("logs").await?;
     let view = logs.with_column("ts", col(Column::Timestamp.name()))?.into_view();
     context.register_table("inference_logs", view)?;

@@ -18,7 +18,8 @@ pub struct Map {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtraColumn {
     pub name: String,
-    pub path: KeyPath,
+    /// Where its values stand; the first that holds one counts.
+    pub paths: Vec<KeyPath>,
     pub kind: Kind,
 }
 
@@ -101,7 +102,7 @@ impl ExtraColumn {
         }
         let (path, kind) = KeyPath::parse_with_suffix(place.trim())?;
         let kind = kind.map(Kind::from_word).transpose()?;
-        Ok(ExtraColumn { name, path, kind: kind.unwrap_or(Kind::Text) })
+        Ok(ExtraColumn { name, paths: vec![path], kind: kind.unwrap_or(Kind::Text) })
     }
 
     /// All of `--column`, each name at most once.

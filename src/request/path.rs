@@ -9,6 +9,11 @@ use super::Mistake;
 pub struct KeyPath(Vec<String>);
 
 impl KeyPath {
+    /// The path to a key of the record itself.
+    pub fn of(key: &str) -> Self {
+        KeyPath(vec![key.to_owned()])
+    }
+
     /// The keys, outermost first.
     pub fn keys(&self) -> &[String] {
         &self.0

@@ -11,6 +11,7 @@ use crate::source::layout::{Candidates, PLAIN, Slot};
 use crate::source::mapping::Mapping;
 use crate::source::reader::RawRecord;
 use crate::source::reading::Reading;
+use crate::source::schema::Rows;
 use crate::source::slots::{Lookup, Slots, Test};
 use crate::source::value::RawValue;
 
@@ -68,9 +69,15 @@ impl Recognition {
 /// What a record of a dialect is, compiled.
 #[derive(Debug)]
 pub enum Cargo {
-    Request,
-    Event,
-    Payload { payload: Vec<Lookup>, by: Vec<Lookup>, partial: Option<(Lookup, Vec<String>)> },
+    /// A row of the table.
+    Row,
+    /// A row of another table.
+    Other,
+    Payload {
+        payload: Vec<Lookup>,
+        by: Vec<Lookup>,
+        partial: Option<(Lookup, Vec<String>)>,
+    },
 }
 
 /// What becomes of a record.
@@ -80,8 +87,8 @@ pub enum Fate {
     Row,
     /// No request, for the reason at this position.
     Skipped(usize),
-    /// An event of a request.
-    Event,
+    /// A row of another table.
+    Other,
     /// Other records are inside.
     Opened,
 }
@@ -93,6 +100,7 @@ impl Dialect {
         mapping: &Mapping,
         wanted: &[Column],
         fields: usize,
+        rows: Rows,
         slots: &mut Slots,
     ) -> Self {
         let mut dialect = Self {
@@ -104,7 +112,7 @@ impl Dialect {
             zone: mapping.zone.clone(),
             zone_known: false,
             role: mapping.role.clone().or(profile.role.map(|role| crate::request::Word::word(role).to_owned())),
-            carries: Cargo::new(&profile.carries, slots),
+            carries: Cargo::new(&profile.carries, rows, slots),
             profile: Some(profile.clone()),
         };
         if let (Some(zone), false) = (&profile.zone, mapping.zone_is_own) {
@@ -186,18 +194,20 @@ impl Dialect {
     /// What a record is that nothing is taken out of, and that is not skipped.
     pub fn cargo(&self) -> Fate {
         match self.carries {
-            Cargo::Request => Fate::Row,
-            Cargo::Event => Fate::Event,
+            Cargo::Row => Fate::Row,
+            Cargo::Other => Fate::Other,
             Cargo::Payload { .. } => Fate::Opened,
         }
     }
 }
 
 impl Cargo {
-    fn new(carries: &Carries, slots: &mut Slots) -> Self {
+    /// `rows` says which records are rows.
+    pub fn new(carries: &Carries, rows: Rows, slots: &mut Slots) -> Self {
         match carries {
-            Carries::Request => Cargo::Request,
-            Carries::Event => Cargo::Event,
+            Carries::Request if rows == Rows::Requests => Cargo::Row,
+            Carries::Event if rows == Rows::Events => Cargo::Row,
+            Carries::Request | Carries::Event => Cargo::Other,
             Carries::Payload(envelope) => Cargo::Payload {
                 payload: envelope.payload.iter().map(|path| slots.lookup(path)).collect(),
                 by: envelope.by.iter().map(|path| slots.lookup(path)).collect(),

@@ -137,6 +137,16 @@ impl Logs {
         }
     }
 
+    /// The table of what else the logs say about requests, with only the events that `range` holds for.
+    pub fn events(&self, range: Option<Expr>) -> LogTable {
+        LogTable {
+            schema: Arc::new(self.schema.of_events()),
+            parquets: Vec::new(),
+            scans: AtomicUsize::new(EVENTS_BEHIND),
+            ..self.table(range)
+        }
+    }
+
     /// The table of requests put together from the records that `margin` holds for, with only those that `predicate` holds
     /// for.
     pub fn requests(&self, predicate: Option<Expr>, margin: Option<Expr>, request: &Request) -> RequestTable {
@@ -197,6 +207,9 @@ impl Logs {
         notes
     }
 }
+
+/// Scans of events are numbered from here on: where a query reads records or requests as well, those are counted.
+const EVENTS_BEHIND: usize = 1 << 30;
 
 /// Lines of a text that are compared with the patterns of profiles.
 const LINES_LOOKED_AT: usize = 1000;

@@ -49,9 +49,10 @@ impl Mapping {
     }
 }
 
-/// The key paths that `--column` reads.
+/// The key paths that an added column reads.
 pub fn extra_candidates(extra: &ExtraColumn) -> Vec<Alias> {
-    spellings(extra.path.keys()).map(|path| Alias { path, unit: None }).collect()
+    let paths = extra.paths.iter().flat_map(|path| spellings(path.keys()));
+    paths.map(|path| Alias { path, unit: None }).collect()
 }
 
 /// `a.b` names a nested key, and in flat logs a key with a dot in it.

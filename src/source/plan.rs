@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use regex::bytes::RegexSet;
 
+use crate::profile::Carries;
 use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, tells_a_request};
 use crate::record::derive;
 use crate::record::outcome::Clue;
@@ -14,7 +15,7 @@ use crate::source::dialect::{Cargo, Dialect, Recognition};
 use crate::source::json::Wanted;
 use crate::source::layout::{Candidates, PLAIN, Slot};
 use crate::source::mapping::{Mapping, extra_candidates};
-use crate::source::schema::{LogSchema, Meaning};
+use crate::source::schema::{LogSchema, Meaning, Rows};
 use crate::source::slots::{Lookup, Slots, Test};
 
 /// What a query reads from one source.
@@ -31,6 +32,8 @@ pub struct ReadPlan {
     pub outputs: Vec<Meaning>,
     pub kinds: Vec<Kind>,
     schema: SchemaRef,
+    /// Which records are rows.
+    pub rows: Rows,
 }
 
 /// The field of the first extra column.
@@ -60,8 +63,9 @@ impl ReadPlan {
         let fields = EXTRAS + schema.extras.len() + 1;
         let mut slots = Slots::default();
         let profiles = mapping.profiles.iter();
-        let mut dialects: Vec<Dialect> =
-            profiles.map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, &mut slots)).collect();
+        let mut dialects: Vec<Dialect> = profiles
+            .map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, schema.rows, &mut slots))
+            .collect();
         if mapping.is_forced {
             for dialect in dialects.iter_mut().filter(|dialect| !matches!(dialect.carries, Cargo::Payload { .. })) {
                 dialect.recognise = Recognition::any();
@@ -106,6 +110,7 @@ impl ReadPlan {
             kinds: outputs.iter().map(|output| kind_of(schema, *output)).collect(),
             outputs,
             schema: Arc::new(schema.arrow.project(projection)?),
+            rows: schema.rows,
         })
     }
 
@@ -157,7 +162,7 @@ fn undescribed(
     let evidence = slots_of(&mut telling(), slots);
     let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
     let event = Test::without(without_id).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]);
-    let dialect = |recognise, carries| Dialect {
+    let dialect = |recognise, carries: &Carries| Dialect {
         profile: None,
         recognise: Recognition(vec![recognise]),
         skips: Vec::new(),
@@ -167,22 +172,27 @@ fn undescribed(
         zone: mapping.zone.clone(),
         zone_known: false,
         role: mapping.role.clone(),
-        carries,
+        carries: Cargo::new(carries, schema.rows, &mut Slots::default()),
     };
-    let mut request = dialect(Test::without([]), Cargo::Request);
+    let mut request = dialect(Test::without([]), &Carries::Request);
     for &column in wanted {
         request.fields[column.index()] = candidates(mapping, column, slots);
     }
     request.fields[fields - 1] = error_candidates(slots);
     // what the user asks for by its path, and what only failures have
-    let asked = schema.extras.iter().flat_map(extra_candidates).map(|alias| alias.path);
+    let extras = schema.extras.iter().filter(|_| schema.rows == Rows::Requests);
+    let asked = extras.flat_map(extra_candidates).map(|alias| alias.path);
     let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
     let others: Vec<u32> = asked.chain(errors).map(|path| slots.of(path)).collect();
     let times = slots_of(&mut [Column::Timestamp].into_iter(), slots);
     let is_line = Test::without(evidence.clone()).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
-    [dialect(event, Cargo::Event), request]
+    let mut event = dialect(event, &Carries::Event);
+    for &column in wanted {
+        event.fields[column.index()] = candidates(mapping, column, slots);
+    }
+    [event, request]
 }
 
 fn error_candidates(slots: &mut Slots) -> Candidates {

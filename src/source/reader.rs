@@ -17,6 +17,7 @@ use crate::source::dialect::{Dialect, Fate, holds_json};
 use crate::source::layout::{Candidates, Layout};
 use crate::source::plan::ReadPlan;
 use crate::source::row::Row;
+use crate::source::schema::Rows;
 use crate::source::slots::Test;
 use crate::source::value::RawValue;
 
@@ -212,7 +213,10 @@ impl RecordReader {
     fn put_aside(&mut self, dialect: usize, fate: Fate) -> Pushed {
         match fate {
             Fate::Opened | Fate::Row => return Pushed::Opened { dialect },
-            Fate::Event => self.counts.skip("event"),
+            Fate::Other => self.counts.skip(match self.plan.rows {
+                Rows::Requests => "event",
+                Rows::Events => "request",
+            }),
             Fate::Skipped(reason) => self.counts.skip(&self.plan.dialects[dialect].skips[reason].0),
         }
         Pushed::Skipped { dialect }

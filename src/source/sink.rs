@@ -10,6 +10,7 @@ use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Pushed, RawRecord, RecordReader, Whence};
 use crate::source::rejects::Rejects;
+use crate::source::schema::Rows;
 use crate::source::value::{RawValue, Reject, looks_like_json};
 use crate::source::{LogFile, Place};
 
@@ -123,7 +124,11 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
             _ => return self.desk.reader.counts.skip("text"),
         };
         let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_bytes()));
-        let record = TextRecord { parts: pattern.capture_names().flatten().filter_map(part).collect() };
+        let mut record = TextRecord { parts: pattern.capture_names().flatten().filter_map(part).collect() };
+        if plan.rows == Rows::Events {
+            // what happened is the line itself
+            record.parts.extend(plan.slot_named("message").map(|slot| (slot, line)));
+        }
         self.nest.flush(&mut self.desk);
         let from = Whence { part_of: Some(number), in_turn: true, ..from };
         match self.desk.reader.push(&record, from, &mut Layouts::default()) {

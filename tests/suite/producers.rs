@@ -149,3 +149,34 @@ fn a_folder_of_all_samples_gives_one_report_with_every_record_accounted_for() {
     }
     assert_eq!(reasons(&report.0), expected_reasons);
 }
+
+#[test]
+fn what_only_says_something_about_a_request_is_an_event_of_it() {
+    let log = [
+        r#"{"request_id":"a","timestamp":"2026-01-02T03:00:00Z","input_tokens":7,"latency_ms":10}"#,
+        r#"{"request_id":"a","timestamp":"2026-01-02T03:00:01Z","event":"kv_evict","message":"evicted 12 blocks"}"#,
+        r#"2026-01-02T03:00:02Z stdout F INFO 01-02 03:00:02 [logger.py:39] Received request chatcmpl-a: prompt: 'x'"#,
+        r#"{"level":"INFO","message":"engine ready"}"#,
+    ];
+    let workspace = Workspace::with("pod.log", log.join("\n"));
+    let query = "SELECT request_id, timestamp, event, message, source_offset FROM events ORDER BY timestamp";
+    let report = workspace.sql(query, &["pod.log"]);
+    let line = "INFO 01-02 03:00:02 [logger.py:39] Received request chatcmpl-a: prompt: 'x'";
+    assert_eq!(
+        report.rows(),
+        [
+            json!({"request_id": "a", "timestamp": "2026-01-02T03:00:01+00:00", "event": "kv_evict",
+                   "message": "evicted 12 blocks", "source_offset": log[0].len() + 1}),
+            json!({"request_id": "chatcmpl-a", "timestamp": "2026-01-02T03:00:02+00:00", "event": "Received request",
+                   "message": line, "source_offset": log[0].len() + log[1].len() + 2}),
+        ]
+    );
+    let records = report.records();
+    assert_eq!((records.records, records.used, report.counted("skipped")), (4, 2, 2));
+    let late = ["sql", "SELECT count(*) AS n FROM events", "--since", "2026-01-02T03:00:02Z", "pod.log"];
+    assert_eq!(workspace.report(&late).row()["n"], 1);
+    // the records themselves are counted where a query reads both
+    let both = "SELECT count(e.event) AS n FROM logs l JOIN events e ON e.request_id = l.request_id";
+    let report = workspace.sql(both, &["pod.log"]);
+    assert_eq!((&report.row()["n"], report.records().used), (&json!(1), 1));
+}
