@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::error::ArrowError;
+use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -19,6 +21,7 @@ use datafusion::prelude::{DataFrame, SessionContext};
 use futures::StreamExt;
 
 use crate::engine::progress::Progress;
+use crate::record::Column;
 use crate::report::Rows;
 
 /// A statement ready to run: its text and the values of its named parameters.
@@ -37,6 +40,17 @@ pub struct Answer {
 /// Plans a read-only statement; what is wrong with its SQL comes as a [`SqlMistake`](mistake::SqlMistake).
 pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Result<DataFrame> {
     try_plan(context, statement).await.map_err(in_words)
+}
+
+/// All rows of some columns of a table that is not registered.
+pub async fn collect(
+    context: &SessionContext,
+    table: impl TableProvider + 'static,
+    columns: &[Column],
+) -> anyhow::Result<Vec<RecordBatch>> {
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    let frame = context.read_table(Arc::new(table)).and_then(|frame| frame.select_columns(&names)).map_err(in_words)?;
+    frame.collect().await.map_err(in_words)
 }
 
 /// A query that even spilling does not bring below the limit.

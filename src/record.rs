@@ -5,6 +5,7 @@
 //! Missing is not zero: a column that a record does not have is null.
 
 pub mod alias;
+pub mod asof;
 pub mod column;
 pub mod derive;
 pub mod excerpt;

@@ -35,7 +35,7 @@ pub use dimension::{Dimension, DimensionKey, Period, WeekStart};
 pub use generation::{Generation, LogFormat};
 pub use latency::{ALL_METRICS, Latency, Method, Metric, Percentile};
 pub use limits::{Limits, THREADS, parse_memory};
-pub use logs::{LogPattern, LogSelection, Role, Source};
+pub use logs::{LogPattern, LogSelection, Matching, Role, Source};
 pub use mistake::Mistake;
 pub use note::Note;
 pub use output::{Color, Format, Order, OutputChoice, Sort};
@@ -97,6 +97,8 @@ pub struct Request {
     pub merges: bool,
     /// Whether clocks of roles are set right before their records are put together.
     pub fixes_skew: bool,
+    /// What records of one request have in common.
+    pub matching: Matching,
     /// That of all records of all logs.
     pub profile: Option<Arc<Profile>>,
     pub buckets: Buckets,
@@ -195,6 +197,11 @@ impl Request {
         let threads = limits.threads.map(usize::from).or(config.threads);
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
         let profiles = Catalog::with(&config.profiles);
+        let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
+        let of_requests = |given: bool, flag: &'static str| match given && !may_merge {
+            true => Err(Mistake::NotOfRequests { flag }),
+            false => Ok(given),
+        };
         Ok(Request {
             ask,
             logs: LogSelection::find(&input.logs, place, &config, &mut notes)?,
@@ -206,7 +213,11 @@ impl Request {
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
             merges: input.requests,
-            fixes_skew: input.fix_skew,
+            fixes_skew: of_requests(input.fix_skew, "--fix-skew")?,
+            matching: match of_requests(input.matching == Matching::AsOf, "--match asof")? {
+                true => Matching::AsOf,
+                false => Matching::Id,
+            },
             profile: input.profile.as_deref().map(|named| profiles.named(named, &place.folder)).transpose()?,
             profiles,
             buckets: buckets(&input, &config)?,

@@ -32,9 +32,10 @@ use crate::report::header::Header;
 use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
-use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Method, Request, Task, Word};
+use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, Word};
 use crate::source::LogFile;
 use crate::source::logs::Logs;
+use crate::source::requests::COMPARED;
 
 /// How a run that printed its answer ended; each has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +145,10 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         let frame = engine::plan(&context, &Statement { sql, values: Vec::new() }).await?;
         engine::run(&context, frame, logs.bytes(), true).await?;
         logs.skews.correct();
+    }
+    if request.matching == Matching::AsOf {
+        let records = engine::collect(&context, logs.table(margin(request)), &COMPARED).await?;
+        logs.matches.search(&records, &request.profiles.ids(), &logs.skews);
     }
     let catalog = || Catalog::load(&request.queries);
     match &request.ask {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::choice;
-use crate::request::{Color, Dimension, Format, THREADS, WeekStart};
+use crate::request::{Color, Dimension, Format, Matching, THREADS, WeekStart};
 
 /// How the rows of a report are grouped.
 #[derive(Debug, Args)]
@@ -59,9 +59,13 @@ pub struct InputFlags {
     #[arg(long)]
     pub requests: bool,
 
-    /// With --requests: set the clocks of roles right by what their common requests show
-    #[arg(long, requires = "requests")]
+    /// Of whole requests: set the clocks of roles right by what their common requests show
+    #[arg(long)]
     pub fix_skew: bool,
+
+    /// What records of one request have in common: an id (id), or else arrival, model and tokens (asof)
+    #[arg(long = "match", value_name = "HOW", value_parser = choice::<Matching>(), default_value = "id")]
+    pub matching: Matching,
 
     /// Fill a canonical column from this path, as in ttft_ms=timing.ttft:s; can be repeated
     #[arg(long = "map", value_name = "CANONICAL=PATH[:UNIT]")]

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use include_dir::{Dir, include_dir};
 
-use super::{Condition, Profile};
+use super::{Condition, IdRule, Profile};
 use crate::nearest::suggestion;
 use crate::request::Mistake;
 
@@ -74,6 +74,20 @@ impl Catalog {
             let names = self.profiles.iter().map(|profile| profile.name.as_str());
             Mistake::UnknownProfile { name: name.to_owned(), hint: suggestion(name, names) }
         })
+    }
+
+    /// What all producers put around the ids of requests.
+    pub fn ids(&self) -> IdRule {
+        let mut rule = IdRule::default();
+        for ids in self.all().iter().map(|profile| &profile.ids) {
+            rule.prefixes.extend(ids.prefixes.iter().cloned());
+            rule.cuts.extend(ids.cuts.iter().cloned());
+        }
+        rule.prefixes.sort();
+        rule.prefixes.dedup();
+        rule.cuts.sort();
+        rule.cuts.dedup();
+        rule
     }
 
     pub fn all(&self) -> &[Arc<Profile>] {

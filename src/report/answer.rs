@@ -125,6 +125,10 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     for skew in logs.skews.corrected() {
         note("clock_corrected", skew.requests, format!("{}; set right, as --fix-skew asks", skew.sentence()));
     }
+    for found in logs.matches.found() {
+        // none matched is worth saying too
+        note("matched_asof", found.matched.max(1), found.sentence());
+    }
     for skew in logs.skews.measured() {
         note("clock_skew", skew.requests, skew.sentence());
     }

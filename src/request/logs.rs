@@ -48,6 +48,20 @@ pub struct Source {
     pub priority: i64,
 }
 
+/// What records of one request have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matching {
+    /// An id.
+    Id,
+    /// An id, or where there is none the arrival, the model and the token counts.
+    AsOf,
+}
+
+impl Word for Matching {
+    const KIND: &'static str = "way to match records";
+    const WORDS: &'static [(&'static str, Self)] = &[("id", Matching::Id), ("asof", Matching::AsOf)];
+}
+
 /// The place in the serving path that wrote a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -47,6 +47,8 @@ pub enum Mistake {
     UnknownCanonical { text: String, name: String, hint: String },
     #[error("cannot map {text}: `{name}` has no unit `{unit}`: {allowed}")]
     WrongUnit { text: String, name: String, unit: &'static str, allowed: &'static str },
+    #[error("{flag} is about requests put together from their records: give --requests too")]
+    NotOfRequests { flag: &'static str },
     #[error("--map names `{name}` twice: keep one of them")]
     MappedTwice { name: String },
     #[error("--column {text}: write name=path or name=path:type, as in region=labels.region:text")]

@@ -10,7 +10,7 @@ use datafusion::logical_expr::Expr;
 use regex::bytes::Regex;
 use tempfile::NamedTempFile;
 
-use crate::profile::{IdRule, Profile};
+use crate::profile::Profile;
 use crate::report::{Accounting, Note};
 use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
@@ -20,7 +20,7 @@ use crate::source::locate::{Skipped, locate};
 use crate::source::mapping::Mapping;
 use crate::source::parquet::ParquetLog;
 use crate::source::rejects::Rejects;
-use crate::source::requests::{RequestTable, Skews};
+use crate::source::requests::{Matches, RequestTable, Skews};
 use crate::source::rows;
 use crate::source::schema::LogSchema;
 use crate::source::table::LogTable;
@@ -41,6 +41,8 @@ pub struct Logs {
     pub rejects: Arc<Rejects>,
     /// How far the clocks of roles are apart, where requests were put together.
     pub skews: Arc<Skews>,
+    /// Which records are of one request without a common id, where that was asked for.
+    pub matches: Arc<Matches>,
     skipped: Vec<Skipped>,
     /// Which files of a folder or glob take the settings of a source.
     source_notes: Vec<Note>,
@@ -75,6 +77,7 @@ impl Logs {
             parquets: Vec::new(),
             rejects: Arc::new(rejects),
             skews: Arc::default(),
+            matches: Arc::default(),
             skipped: located.skipped,
             damaged: Vec::new(),
             source_notes: Vec::new(),
@@ -150,22 +153,13 @@ impl Logs {
     /// The table of requests put together from the records that `margin` holds for, with only those that `predicate` holds
     /// for.
     pub fn requests(&self, predicate: Option<Expr>, margin: Option<Expr>, request: &Request) -> RequestTable {
-        let ids = request.profiles.all().iter().map(|profile| &profile.ids);
-        let mut rule = IdRule::default();
-        for ids in ids {
-            rule.prefixes.extend(ids.prefixes.iter().cloned());
-            rule.cuts.extend(ids.cuts.iter().cloned());
-        }
-        rule.prefixes.sort();
-        rule.prefixes.dedup();
-        rule.cuts.sort();
-        rule.cuts.dedup();
+        let ids = Arc::new(request.profiles.ids());
         let priority = |file: &Arc<LogFile>| {
             let source = file.mapping.checked_sub(1).and_then(|source| request.logs.sources.get(source));
             Some((file.input.name.clone(), source?.priority)).filter(|(_, priority)| *priority != 0)
         };
         let priorities = self.files.iter().filter_map(priority).collect();
-        RequestTable::new(self.table(margin), predicate, Arc::new(rule), priorities, self.skews.clone())
+        RequestTable::new(self.table(margin), predicate, ids, priorities, self.skews.clone(), self.matches.clone())
     }
 
     /// Whether the footers tell first and last of every Parquet log.

@@ -8,6 +8,7 @@
 mod column;
 mod exec;
 mod id;
+mod matches;
 mod merger;
 mod skew;
 
@@ -35,6 +36,7 @@ use crate::record::Column;
 use crate::source::table::LogTable;
 use crate::source::tally::TallyExec;
 use exec::MergeExec;
+pub use matches::{COMPARED, Matches};
 pub use skew::{Skew, Skews};
 
 /// The column of the id that records of one request have in common.
@@ -90,6 +92,7 @@ pub struct RequestTable {
     /// Which log of a role is believed first: names of files with the priority of their source.
     pub priorities: Arc<[(String, i64)]>,
     pub skews: Arc<Skews>,
+    pub matches: Arc<Matches>,
     schema: SchemaRef,
     scans: AtomicUsize,
 }
@@ -101,13 +104,14 @@ impl RequestTable {
         ids: Arc<IdRule>,
         priorities: Arc<[(String, i64)]>,
         skews: Arc<Skews>,
+        matches: Arc<Matches>,
     ) -> Self {
         let count = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
         let mut fields: Vec<Arc<Field>> = logs.schema.arrow.fields().iter().cloned().collect();
         fields.push(count(ATTEMPTS));
         fields.push(count(RECORDS));
         let schema = Arc::new(Schema::new(fields));
-        Self { logs, predicate, ids, priorities, skews, schema, scans: AtomicUsize::new(0) }
+        Self { logs, predicate, ids, priorities, skews, matches, schema, scans: AtomicUsize::new(0) }
     }
 
     /// The columns of `logs` to read for these columns of the table, in order, each once.
@@ -196,7 +200,8 @@ impl RequestTable {
     /// The records with the id that those of one request share.
     fn with_match_id(&self, records: Arc<dyn ExecutionPlan>, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = records.schema();
-        let id = id::bare_id(self.ids.clone()).call(vec![col(Column::RequestId.name())]);
+        let of = [Column::RequestId, Column::SourceFile, Column::SourceOffset].map(|column| col(column.name()));
+        let id = id::match_id(self.ids.clone(), self.matches.assigned()).call(of.to_vec());
         let id = state.create_physical_expr(id, &DFSchema::try_from(schema.clone())?)?;
         let column = |(at, field): (usize, &Arc<Field>)| {
             (Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>, field.name().clone())

@@ -186,3 +186,50 @@ fn a_report_can_ask_about_requests_and_reads_around_its_time_range() {
     assert_eq!(before + after, all);
     assert_eq!(count(&["--requests", "--threads", "1"]), count(&["--requests", "--threads", "8"]));
 }
+
+#[test]
+fn requests_without_a_common_id_are_matched_by_time_model_and_tokens_where_that_is_asked() {
+    let workspace = Workspace::with("infer-stats.toml", CONFIG);
+    let (mut gateway, mut engine) = (Vec::new(), Vec::new());
+    for number in 0..30 {
+        let at = |part: &str| format!("2026-01-02T03:{:02}:{part}Z", number % 30);
+        let tokens = (100 + number % 7, 5 + number % 3);
+        gateway.push(json!({"request_id": format!("g{number}"), "timestamp": at("10"), "model": "m",
+            "input_tokens": tokens.0, "output_tokens": tokens.1, "tenant": "t"}));
+        // the engine knows every third by the gateway's id, others by its own, and of some it writes none
+        let mut line = json!({"request_id": format!("g{number}"), "timestamp": at("11"), "model": "m",
+            "input_tokens": tokens.0, "output_tokens": tokens.1, "queue_wait_ms": number});
+        match number % 3 {
+            0 => {}
+            1 => line["request_id"] = json!(format!("cmpl-e{number}")),
+            _ => line["request_id"] = json!(null),
+        }
+        engine.push(line);
+    }
+    // one that the gateway never saw
+    engine.push(json!({"request_id": "lost", "timestamp": "2026-01-02T05:00:00Z", "model": "m", "input_tokens": 100,
+        "output_tokens": 5, "queue_wait_ms": 99}));
+    write(&workspace, "gateway.ndjson", &gateway);
+    write(&workspace, "engine.ndjson", &engine);
+    let query = "SELECT request_id, role, tenant, queue_wait_ms FROM requests ORDER BY timestamp";
+    let ask = |how: &str| workspace.report(&["sql", query, "--match", how, "gateway.ndjson", "engine.ndjson"]);
+    assert_eq!(ask("id").rows().len(), 51);
+    let report = ask("asof");
+    let expected = |number: usize| {
+        json!({"request_id": format!("g{number}"), "role": "gateway+engine", "tenant": "t",
+               "queue_wait_ms": number as f64})
+    };
+    let mut rows: Vec<Value> = (0..30).map(expected).collect();
+    rows.push(json!({"request_id": "lost", "role": "engine", "tenant": null, "queue_wait_ms": 99.0}));
+    assert_eq!(report.rows(), rows);
+    let (text, count) = report.note("matched_asof");
+    assert_eq!(count, Some(20));
+    assert_eq!(
+        text,
+        "20 of the engine's 21 requests without an id that the gateway has are matched with the gateway's by time, \
+         model, input tokens, output tokens; of 10 matches made so of requests that both know by id, 10 are right \
+         (100.0 %)"
+    );
+    let alone = workspace.run(&["latency", "--match", "asof", "gateway.ndjson"]).refusal(2);
+    assert!(alone.contains("--requests"), "{alone}");
+}

@@ -1,30 +1,49 @@
-//! The id of a request without what its producer put around it.
+//! The id that the records of a request have in common: without what its producer put around it, or that of a match.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::StringViewArray;
+use datafusion::arrow::array::{Array, StringViewArray};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::cast::as_string_view_array;
+use datafusion::common::cast::{as_int64_array, as_string_view_array};
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use super::matches::Assigned;
 use crate::profile::IdRule;
 
-/// The function that takes prefixes and endings off an id.
-pub(super) fn bare_id(rule: Arc<IdRule>) -> ScalarUDF {
-    let signature = Signature::exact(vec![DataType::Utf8View], Volatility::Immutable);
-    ScalarUDF::new_from_impl(BareId { rule, signature })
+/// The function of a record's id, log and place that takes prefixes and endings off the id.
+pub(super) fn match_id(rule: Arc<IdRule>, assigned: Arc<Assigned>) -> ScalarUDF {
+    let signature =
+        Signature::exact(vec![DataType::Utf8View, DataType::Utf8View, DataType::Int64], Volatility::Immutable);
+    ScalarUDF::new_from_impl(MatchId { rule, assigned, signature })
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct BareId {
+#[derive(Debug)]
+struct MatchId {
     rule: Arc<IdRule>,
+    assigned: Arc<Assigned>,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for BareId {
+/// Two functions with one table of matches are the same.
+impl PartialEq for MatchId {
+    fn eq(&self, other: &Self) -> bool {
+        self.rule == other.rule && Arc::ptr_eq(&self.assigned, &other.assigned)
+    }
+}
+
+impl Eq for MatchId {}
+
+impl Hash for MatchId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.rule.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for MatchId {
     fn name(&self) -> &str {
-        "bare_id"
+        "match_id"
     }
 
     fn signature(&self) -> &Signature {
@@ -38,10 +57,19 @@ impl ScalarUDFImpl for BareId {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let ids = as_string_view_array(&arrays[0])?;
-        if ids.iter().flatten().all(|id| self.rule.bare(id).len() == id.len()) {
-            return Ok(ColumnarValue::Array(arrays[0].clone()));
+        let bare = |id| self.rule.bare(id);
+        if self.assigned.is_empty() {
+            if ids.iter().flatten().all(|id| bare(id).len() == id.len()) {
+                return Ok(ColumnarValue::Array(arrays[0].clone()));
+            }
+            let bare: StringViewArray = ids.iter().map(|id| id.map(bare)).collect();
+            return Ok(ColumnarValue::Array(Arc::new(bare)));
         }
-        let bare: StringViewArray = ids.iter().map(|id| id.map(|id| self.rule.bare(id))).collect();
-        Ok(ColumnarValue::Array(Arc::new(bare)))
+        let (files, offsets) = (as_string_view_array(&arrays[1])?, as_int64_array(&arrays[2])?);
+        let matched = |row: usize| {
+            let id = ids.is_valid(row).then(|| bare(ids.value(row)));
+            self.assigned.get(id, files.value(row), offsets.value(row)).or(id)
+        };
+        Ok(ColumnarValue::Array(Arc::new((0..ids.len()).map(matched).collect::<StringViewArray>())))
     }
 }

@@ -25,7 +25,8 @@ const BATCH: usize = 4096;
 /// Batches of records that are held for the requests that wait, at most.
 const HELD: usize = 64;
 
-const ROLES: [Role; 3] = [Role::Gateway, Role::Engine, Role::App];
+/// All roles, the gateway first.
+pub(super) const ROLES: [Role; 3] = [Role::Gateway, Role::Engine, Role::App];
 
 /// What was found out about records on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -327,7 +328,7 @@ fn roles_in_words(request: &Request) -> Option<String> {
     (!words.is_empty()).then(|| words.join("+"))
 }
 
-fn role(text: Option<&str>) -> Option<Role> {
+pub(super) fn role(text: Option<&str>) -> Option<Role> {
     ROLES.into_iter().find(|role| Some(role.word()) == text)
 }
 
