@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use glob::Pattern;
+use jiff::Timestamp;
 
 use self::table::{Document, Table, Value};
 use crate::profile::{Catalog, Profile};
 use crate::request::{
-    Buckets, ErrorMeaning, Map, Mistake, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges, parse_memory,
+    Buckets, Clock, ErrorMeaning, Map, Mistake, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges,
+    parse_memory,
 };
 
 const FILE_NAME: &str = "infer-stats.toml";
@@ -170,6 +172,10 @@ fn source(table: &mut Table, folder: &Path, canonical_columns: &[&str], catalog:
     let role = table.read("role", Role::from_word)?;
     let paths = table.list("paths", |text| Ok((PathBuf::from(text), glob(folder, text)?)))?;
     let source_zone = table.read("source_tz", Zone::parse)?;
+    let clock_start = table.read("clock_start", |text| {
+        let clock = Clock { now: Timestamp::UNIX_EPOCH, zone: source_zone.clone().unwrap_or_else(Zone::utc) };
+        clock.read("clock_start", text, &mut Vec::new())
+    })?;
     let profile = table.read("profile", |named| catalog.named(named, folder))?;
     let maps = table.table("map")?;
     let priority = table.take("priority");
@@ -190,6 +196,7 @@ fn source(table: &mut Table, folder: &Path, canonical_columns: &[&str], catalog:
         paths,
         globs,
         source_zone,
+        clock_start,
         profile,
         maps: maps.map_or_else(|| Ok(Vec::new()), |map| self::maps(map, canonical_columns))?,
         priority: priority.map_or(Ok(0), |value| value.integer())?,

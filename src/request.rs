@@ -83,6 +83,8 @@ pub struct Request {
     pub zone: Zone,
     /// The zone of logged times that name none, unless their source has its own.
     pub source_zone: Option<Zone>,
+    /// When clocks without a date stood at zero, unless their source says so itself.
+    pub clock_start: Option<Timestamp>,
     pub week_start: WeekStart,
     /// The moment that spans such as `7d` count back from.
     pub now: Timestamp,
@@ -207,8 +209,13 @@ impl Request {
             logs: LogSelection::find(&input.logs, place, &config, &mut notes)?,
             time: time_range(&time, &clock, &mut notes)?,
             now: clock.now,
-            zone: clock.zone,
+            zone: clock.zone.clone(),
             source_zone: zone(time.source_tz.as_deref())?.or(config.source_zone.clone()),
+            clock_start: time
+                .clock_start
+                .as_deref()
+                .map(|text| clock.read("--clock-start", text, &mut notes))
+                .transpose()?,
             week_start: time.week_start.or(config.week_start).unwrap_or_default(),
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,

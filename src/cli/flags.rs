@@ -128,6 +128,10 @@ pub struct TimeFlags {
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub source_tz: Option<String>,
 
+    /// When clocks of logs that count from some start, as in traces, stood at zero
+    #[arg(long, value_name = "TIME")]
+    pub clock_start: Option<String>,
+
     /// The day that weeks begin with [default: monday]
     #[arg(long, value_name = "DAY", value_parser = choice::<WeekStart>())]
     pub week_start: Option<WeekStart>,

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
-use super::number::Unfit;
+use super::number::{self, Unfit};
 use super::unit::Unit;
 
 const SECOND: i64 = 1_000_000_000;
@@ -208,6 +208,14 @@ fn calendar(text: &[u8], zone: &TimeZone) -> Result<Instant, Unfit> {
     };
     let nanoseconds = seconds.checked_mul(SECOND).and_then(|ns| ns.checked_add(fraction)).ok_or(Unfit::OutOfRange)?;
     Ok(Instant { nanoseconds, zone_assumed })
+}
+
+/// The time `number` units behind `start`, which is nanoseconds since 1970: that of a clock that tells no date.
+pub fn since(start: i64, number: &[u8], unit: Unit) -> Result<i64, Unfit> {
+    const PLACES: i32 = 12;
+    let behind = number::scaled(number, PLACES)?.checked_mul(i128::from(unit.nanoseconds()));
+    let behind = behind.ok_or(Unfit::OutOfRange)? / 10_i128.pow(PLACES as u32);
+    i64::try_from(i128::from(start) + behind).or(Err(Unfit::OutOfRange))
 }
 
 /// A wall clock reading in `zone`, given as the nanoseconds that it would be in UTC.

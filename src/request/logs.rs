@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use glob::{MatchOptions, Pattern, PatternError};
+use jiff::Timestamp;
 
 use super::{Map, Mistake, Note, Place, Word, Zone};
 use crate::config::Config;
@@ -41,6 +42,8 @@ pub struct Source {
     /// The same, absolute, to tell which files are meant.
     pub globs: Vec<Pattern>,
     pub source_zone: Option<Zone>,
+    /// When its clock stood at zero, if that tells no date.
+    pub clock_start: Option<Timestamp>,
     /// That of all its records.
     pub profile: Option<Arc<Profile>>,
     pub maps: Vec<Map>,
@@ -226,6 +229,7 @@ mod tests {
             paths: paths.iter().map(PathBuf::from).collect(),
             globs: paths.iter().map(|path| Source::glob(folder, Path::new(path)).unwrap()).collect(),
             source_zone: None,
+            clock_start: None,
             profile: None,
             maps: Vec::new(),
             priority: 0,

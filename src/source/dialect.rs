@@ -30,6 +30,8 @@ pub struct Dialect {
     pub zone: TimeZone,
     /// Whether times without a zone are known to be in `zone`.
     pub zone_known: bool,
+    /// When clocks without a date stood at zero.
+    pub clock_start: Option<i64>,
     pub role: Option<String>,
     pub carries: Cargo,
 }
@@ -111,6 +113,7 @@ impl Dialect {
             readings: Vec::new(),
             zone: mapping.zone.clone(),
             zone_known: false,
+            clock_start: mapping.clock_start,
             role: mapping.role.clone().or(profile.role.map(|role| crate::request::Word::word(role).to_owned())),
             carries: Cargo::new(&profile.carries, rows, slots),
             profile: Some(profile.clone()),

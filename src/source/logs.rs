@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
+use jiff::Timestamp;
 use regex::bytes::Regex;
 use tempfile::NamedTempFile;
 
@@ -231,6 +232,7 @@ fn source_notes(request: &Request, files: &[Arc<LogFile>]) -> Vec<Note> {
 /// The mapping for files of no source, then one for each source of the config.
 fn mappings(request: &Request) -> Vec<Mapping> {
     let utc = || jiff::tz::TimeZone::UTC;
+    let nanoseconds = |time: Option<Timestamp>| time.and_then(|time| i64::try_from(time.as_nanosecond()).ok());
     let asked = request.source_zone.as_ref().map(|zone| zone.rules.clone());
     let profiles = || -> Arc<[Arc<Profile>]> {
         match &request.profile {
@@ -242,6 +244,7 @@ fn mappings(request: &Request) -> Vec<Mapping> {
         maps: request.maps.clone(),
         zone: asked.clone().unwrap_or_else(utc),
         zone_is_own: false,
+        clock_start: nanoseconds(request.clock_start),
         role: None,
         profiles: profiles(),
         is_forced: request.profile.is_some(),
@@ -254,6 +257,7 @@ fn mappings(request: &Request) -> Vec<Mapping> {
         Mapping {
             maps: request.maps.iter().chain(configured).cloned().collect(),
             zone_is_own: own.is_some(),
+            clock_start: nanoseconds(source.clock_start.or(request.clock_start)),
             zone: own.or(asked.clone()).unwrap_or_else(utc),
             profiles: match &source.profile {
                 Some(profile) if request.profile.is_none() => request.profiles.only(profile).into(),

@@ -18,6 +18,8 @@ pub struct Mapping {
     pub zone: TimeZone,
     /// Whether that is said of just this source, so that a profile does not know better.
     pub zone_is_own: bool,
+    /// When clocks without a date stood at zero, nanoseconds since 1970.
+    pub clock_start: Option<i64>,
     /// The profiles that its records are compared with, in this order.
     pub profiles: Arc<[Arc<Profile>]>,
     /// Whether all records are of the first of them that is no envelope.

@@ -171,6 +171,7 @@ fn undescribed(
         readings: Vec::new(),
         zone: mapping.zone.clone(),
         zone_known: false,
+        clock_start: mapping.clock_start,
         role: mapping.role.clone(),
         carries: Cargo::new(carries, schema.rows, &mut Slots::default()),
     };

@@ -49,8 +49,8 @@ pub enum Found<'a> {
     Raw(RawValue<'a>, Option<Unit>),
     /// A number that stands nowhere in the record.
     Computed(String, Option<Unit>),
-    /// A time by a clock without a date.
-    NoDate,
+    /// A time by a clock without a date: a number since the clock's start.
+    NoDate(&'a [u8], Option<Unit>),
 }
 
 impl<'a> Found<'a> {
@@ -144,7 +144,10 @@ impl Reading {
             return Found::MISSING;
         }
         if self.has_no_date {
-            return if text_of(value).is_some() { Found::NoDate } else { Found::MISSING };
+            return match (text_of(value), self.unit(record)) {
+                (Some(number), Some(unit)) => Found::NoDate(number, unit),
+                _ => Found::MISSING,
+            };
         }
         match (&self.unit, value) {
             (_, RawValue::Missing | RawValue::Null) => Found::Raw(value, None),

@@ -43,7 +43,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
     fn raw(&self, field: usize) -> (RawValue<'a>, Option<Unit>) {
         match self.find(field) {
             Found::Raw(value, unit) => (value, unit),
-            Found::Computed(..) | Found::NoDate => (RawValue::Missing, None),
+            Found::Computed(..) | Found::NoDate(..) => (RawValue::Missing, None),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a, R: RawRecord> Row<'a, R> {
         let (raw, unit) = match self.find(column.index()) {
             Found::Raw(value, unit) => (value, unit),
             Found::Computed(number, unit) => return self.fitting(column, parse(number.as_bytes(), unit)),
-            Found::NoDate => return None,
+            Found::NoDate(..) => return None,
         };
         let parsed = match raw {
             RawValue::Missing | RawValue::Null => return None,
@@ -227,7 +227,13 @@ impl<R: RawRecord> Logged for Row<'_, R> {
         let zone = &self.dialect.zone;
         let (raw, unit) = match self.find(column.index()) {
             Found::Raw(value, unit) => (value, unit),
-            Found::NoDate => return self.fitting(column, Err(Unfit::NotAClock)),
+            Found::NoDate(number, unit) => {
+                let time = match (self.dialect.clock_start, unit) {
+                    (Some(start), Some(unit)) => timestamp::since(start, number, unit),
+                    _ => Err(Unfit::NotAClock),
+                };
+                return self.fitting(column, time);
+            }
             Found::Computed(..) => return None,
         };
         let read = match raw {

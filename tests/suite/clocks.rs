@@ -142,3 +142,21 @@ fn times_are_shown_in_the_zone_of_the_report() {
     assert_eq!(report.0["source"]["first"], "2025-06-01T08:00:00+08:00");
     assert_eq!(report.0["parameters"]["tz"], "Asia/Shanghai");
 }
+
+#[test]
+fn the_times_of_a_trace_count_from_the_start_that_the_user_names() {
+    let trace = "{\"timestamp\":0,\"input_length\":10,\"output_length\":2,\"hash_ids\":[1]}\n\
+                 {\"timestamp\":27482,\"input_length\":20,\"output_length\":3,\"hash_ids\":[1]}\n";
+    let workspace = Workspace::with("mooncake.jsonl", trace);
+    let query = "SELECT timestamp FROM logs ORDER BY input_tokens";
+    let unknown = workspace.sql(query, &["mooncake.jsonl"]);
+    assert_eq!(unknown.column("timestamp"), [json!(null), json!(null)]);
+    let named = ["--clock-start", "2026-01-02T03:00:00Z"];
+    let report = workspace.report(&[&["sql", query], &named[..], &["mooncake.jsonl"]].concat());
+    let expected = ["2026-01-02T03:00:00+00:00", "2026-01-02T03:00:27.482+00:00"];
+    assert_eq!(report.column("timestamp"), expected);
+    let source = "[[source]]\nname = \"trace\"\npaths = [\"*.jsonl\"]\nclock_start = \"2026-01-02 03:00:00\"\nsource_tz = \"+08:00\"\n";
+    workspace.write("infer-stats.toml", source);
+    let local = ["2026-01-01T19:00:00+00:00", "2026-01-01T19:00:27.482+00:00"];
+    assert_eq!(workspace.sql(query, &["mooncake.jsonl"]).column("timestamp"), local);
+}

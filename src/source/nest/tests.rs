@@ -43,6 +43,7 @@ fn plan() -> Arc<ReadPlan> {
             maps: Vec::new(),
             zone: TimeZone::UTC,
             zone_is_own: false,
+            clock_start: None,
             profiles: Catalog::embedded().all().into(),
             is_forced: false,
             role: None,
