@@ -41,6 +41,8 @@ pub struct Profile {
     /// Which of the records are no requests; the first that holds decides.
     pub skips: Vec<Skip>,
     pub columns: Vec<(Column, Vec<Rule>)>,
+    /// Columns that are not derived from others, which are too coarse for it.
+    pub not_derived: Vec<Column>,
     /// Whether columns without a rule are read by their well-known names.
     pub aliases: bool,
     /// Those of a lower order are compared with a record first.

@@ -23,7 +23,6 @@ const CLUSTER: f64 = 0.02;
 pub struct Plausible {
     ttft_above_total: u64,
     zero_with_tokens: u64,
-    cached_above_input: u64,
     too_fast: u64,
     total_from_first_token: u64,
     stages_above_total: u64,
@@ -41,7 +40,7 @@ impl Plausible {
         let duration = |name: Column, row: usize| number(column(name), row);
         for row in 0..batch.num_rows() {
             let (total, ttft) = (duration(Column::TotalLatencyMs, row), duration(Column::TtftMs, row));
-            let (input, output) = (count(column(Column::InputTokens), row), count(column(Column::OutputTokens), row));
+            let output = count(column(Column::OutputTokens), row);
             let failed = flag(column(Column::Failed), row) == Some(true);
             let both = |one: Option<f64>, other: Option<f64>, holds: fn(f64, f64) -> bool| {
                 u64::from(one.zip(other).is_some_and(|(one, other)| holds(one, other)))
@@ -49,8 +48,6 @@ impl Plausible {
             self.ttft_above_total += both(ttft, total, |ttft, total| ttft > total + TOLERANCE);
             self.zero_with_tokens +=
                 u64::from(!failed && total == Some(0.0) && output.is_some_and(|tokens| tokens > 0));
-            let cached = count(column(Column::CachedTokens), row);
-            self.cached_above_input += u64::from(cached.zip(input).is_some_and(|(cached, input)| cached > input));
             self.too_fast += u64::from(output.zip(total).is_some_and(|(tokens, total)| {
                 tokens >= SOME_TOKENS && total > 0.0 && tokens as f64 / total * 1000.0 > FASTEST
             }));
@@ -89,7 +86,6 @@ impl Plausible {
     pub fn merge(&mut self, other: &Plausible) {
         self.ttft_above_total += other.ttft_above_total;
         self.zero_with_tokens += other.zero_with_tokens;
-        self.cached_above_input += other.cached_above_input;
         self.too_fast += other.too_fast;
         self.total_from_first_token += other.total_from_first_token;
         self.stages_above_total += other.stages_above_total;
@@ -106,11 +102,6 @@ impl Plausible {
         let told = [
             ("ttft_above_total", "TTFT is longer than the whole request", self.ttft_above_total),
             ("zero_latency", "the request has output tokens and a total latency of 0 ms", self.zero_with_tokens),
-            (
-                "cached_above_input",
-                "more tokens are cached than the input has: perhaps its count leaves cached tokens out",
-                self.cached_above_input,
-            ),
             (
                 "too_fast",
                 "more than 1,000 output tokens a second: characters logged as tokens, or seconds read as milliseconds",

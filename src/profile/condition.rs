@@ -11,6 +11,8 @@ pub struct Condition {
     pub any: Vec<ValuePath>,
     /// None of these is there.
     pub without: Vec<ValuePath>,
+    /// No well-known key of what is measured of requests is there: only what is inside can be one.
+    pub bare: bool,
     /// The value is one of these texts, compared as written.
     pub is: Vec<(ValuePath, Vec<String>)>,
     /// The value is none of these; one that is missing is none.
@@ -27,6 +29,7 @@ impl Condition {
             + self.without.len()
             + 2 * (self.is.len() + self.starts.len())
             + self.not.len()
+            + usize::from(self.bare)
     }
 
     /// Every path it looks at.

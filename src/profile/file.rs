@@ -46,6 +46,10 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
     records.extend(envelope.map(|(_, records)| records).unwrap_or_default());
     let restructure = table.read("restructure", Restructure::from_word)?;
     let aliases = table.take("aliases").map(|value| value.boolean()).transpose()?.unwrap_or(false);
+    let not_derived = match table.take("not_derived") {
+        Some(value) => texts(&value)?.iter().map(|name| column(name, &value)).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
     let order = table.take("order").map(|value| value.integer()).transpose()?.unwrap_or(0);
     let ids = table.table("match")?.map(ids).transpose()?.unwrap_or_default();
     table.finish()?;
@@ -59,6 +63,7 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
         skips,
         columns,
         aliases,
+        not_derived,
         order,
         errors,
         carries,
@@ -102,6 +107,7 @@ fn conditions(table: &mut Table) -> Result<Condition, Mistake> {
         keys: paths(table, "keys")?,
         any: paths(table, "any")?,
         without: paths(table, "without")?,
+        bare: table.take("bare").map(|value| value.boolean()).transpose()?.unwrap_or(false),
         is: valued(table, "is")?,
         not: valued(table, "not")?,
         starts: valued(table, "starts")?,
@@ -175,6 +181,12 @@ fn ids(mut table: Table) -> Result<IdRule, Mistake> {
     Ok(ids)
 }
 
+fn column(name: &str, value: &Value) -> Result<Column, Mistake> {
+    let names = || Column::ALL.iter().map(|column| column.name());
+    let mistake = || value.mistake(&format!("`{name}` is no canonical column{}", suggestion(name, names())));
+    Column::named(name).ok_or_else(mistake)
+}
+
 type Columns = (Vec<(Column, Vec<Rule>)>, Vec<ValuePath>);
 
 fn columns(mut table: Table) -> Result<Columns, Mistake> {
@@ -185,10 +197,7 @@ fn columns(mut table: Table) -> Result<Columns, Mistake> {
             errors = texts(&value)?.iter().map(|text| path(text)).collect::<Result<_, _>>()?;
             continue;
         }
-        let Some(column) = Column::named(&name) else {
-            let names = Column::ALL.iter().map(|column| column.name());
-            return Err(value.mistake(&format!("`{name}` is no canonical column{}", suggestion(&name, names))));
-        };
+        let column = column(&name, &value)?;
         let rules = rules(&value)?;
         if let Some(why) = rules.iter().find_map(|rule| misfit(column, rule)) {
             return Err(value.mistake(why));
@@ -263,6 +272,7 @@ fn rule(value: &Value) -> Result<Rule, Mistake> {
         rule.divide = Some(fits.ok_or_else(|| divisor.mistake("`divide` is a whole number above 0"))?);
     }
     rule.unless_equal = table.read("unless_equal", path)?;
+    rule.unless = table.read("unless", path)?;
     rule.not_negative = table.take("not_negative").map(|value| value.boolean()).transpose()?.unwrap_or(false);
     rule.clock = table.read("clock", Clock::from_word)?;
     table.finish()?;

@@ -18,6 +18,8 @@ pub struct Rule {
     pub divide: Option<u32>,
     /// The value is missing where this one is written alike.
     pub unless_equal: Option<ValuePath>,
+    /// The value is missing where this one is there.
+    pub unless: Option<ValuePath>,
     /// A value below zero is missing.
     pub not_negative: bool,
     /// A time by a clock that tells no date.
@@ -83,6 +85,7 @@ impl Rule {
             other: None,
             divide: None,
             unless_equal: None,
+            unless: None,
             not_negative: false,
             clock: None,
         }

@@ -44,6 +44,11 @@ pub fn aliases(column: Column) -> Vec<Alias> {
             }
         }
         _ => {
+            for path in elsewhere(column) {
+                // a flat log has the whole path as one key
+                found.push(top(path, None));
+                found.push(Alias { path: path.split('.').map(str::to_owned).collect(), unit: None });
+            }
             for key in std::iter::once(column.name()).chain(stems(column).iter().copied()) {
                 found.push(top(key, None));
             }
@@ -92,6 +97,15 @@ pub fn tells_a_request(column: Column) -> bool {
                 | SessionId
                 | TraceId
         ),
+    }
+}
+
+/// Whether a record that has a value for the column was measured or names a model: no mere label, as loggers add them.
+pub fn measures_a_request(column: Column) -> bool {
+    use Column::*;
+    match column.kind() {
+        Kind::Duration | Kind::Count | Kind::Money => !matches!(column, SourceOffset | Priority | Attempt),
+        _ => column == ModelName,
     }
 }
 
@@ -168,6 +182,17 @@ fn stems(column: Column) -> &'static [&'static str] {
         Column::HttpStatus => &["status_code", "http_status_code", "response_code", "response_status"],
         Column::FinishReason => &["stop_reason", "done_reason"],
         Column::CostLogged => &["cost", "response_cost", "total_cost"],
+        _ => &[],
+    }
+}
+
+/// Paths of other conventions: OpenTelemetry's attributes, and reasons that come with a type.
+fn elsewhere(column: Column) -> &'static [&'static str] {
+    match column {
+        Column::InputTokens => &["gen_ai.usage.input_tokens"],
+        Column::OutputTokens => &["gen_ai.usage.output_tokens"],
+        Column::CachedTokens => &["gen_ai.usage.cache_read.input_tokens"],
+        Column::FinishReason => &["finish_reason.type"],
         _ => &[],
     }
 }

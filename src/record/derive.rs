@@ -30,6 +30,7 @@ pub fn inputs(column: Column) -> &'static [Column] {
         PrefillTimeMs => &[TtftMs, QueueWaitMs],
         DecodeTimeMs => &[TotalLatencyMs, TtftMs],
         TpotMs => &[TotalLatencyMs, TtftMs, OutputTokens],
+        InputTokens => &[CachedTokens, CacheWriteTokens],
         CacheHit => &[CachedTokens],
         Failed => &[Status, ErrorCode, HttpStatus, FinishReason],
         _ => &[],
@@ -82,6 +83,19 @@ pub fn timestamp(record: &mut impl Logged) -> Option<(i64, bool)> {
     };
     let derived = before(Column::CompletedAt, Column::TotalLatencyMs);
     derived.or_else(|| before(Column::FirstTokenAt, Column::TtftMs)).map(|value| (value, true))
+}
+
+/// Input tokens, those from the cache included; the flag tells that they had to be added. A log that counts more cached
+/// tokens than input tokens leaves the cached ones out of the input.
+pub fn input_tokens(record: &mut impl Logged) -> Option<(i64, bool)> {
+    let input = record.count(Column::InputTokens)?;
+    match record.count(Column::CachedTokens) {
+        Some(cached) if cached > input => {
+            let written = record.count(Column::CacheWriteTokens).unwrap_or(0);
+            Some((input.saturating_add(cached).saturating_add(written), true))
+        }
+        _ => Some((input, false)),
+    }
 }
 
 /// Whether the prefix cache was hit, logged or from the cached tokens.

@@ -132,6 +132,9 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     for skew in logs.skews.measured() {
         note("clock_skew", skew.requests, skew.sentence());
     }
+    let text =
+        "records count more cached tokens than input tokens: their input leaves the cached ones out, which are added";
+    note("cached_above_input", counts.disjoint, text.to_owned());
     for (column, why, count) in &counts.unfit {
         let text = format!("values of {column} that are {} count as missing", why.phrase());
         note("unfit_value", *count, text);

@@ -11,6 +11,7 @@ use datafusion::arrow::array::{
     Int64Array, Int64Builder, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewArray,
     TimestampNanosecondBuilder, new_null_array,
 };
+use datafusion::arrow::compute::kernels::cmp::gt;
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{cast, is_null, nullif};
 use datafusion::arrow::datatypes::{
@@ -116,6 +117,9 @@ impl Columns<'_> {
     /// A canonical column, logged values first and derived ones where they are missing.
     fn column(&mut self, column: Column) -> Result<ArrayRef, ArrowError> {
         let logged = self.logged(column)?;
+        if column == Column::InputTokens && self.plan.derived.contains(&column) {
+            return self.input_tokens(logged);
+        }
         if logged.null_count() == 0 || !self.plan.derived.contains(&column) {
             return match column {
                 Column::SampleWeight => fill_number(logged, 1.0),
@@ -159,6 +163,25 @@ impl Columns<'_> {
             self.counts.derived(column, derived);
         }
         Ok(array)
+    }
+
+    /// Input tokens with the cached ones, where the log leaves them out.
+    fn input_tokens(&mut self, logged: ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let cached = self.logged(Column::CachedTokens)?;
+        let leaves_out = gt(&cached.as_primitive::<Int64Type>(), &logged.as_primitive::<Int64Type>())?;
+        let count = leaves_out.true_count();
+        if count == 0 {
+            return Ok(logged);
+        }
+        self.counts.disjoint += count as u64;
+        self.logged(Column::CacheWriteTokens)?;
+        let mut row = Row { known: &self.known, row: 0 };
+        let mut builder = Int64Builder::with_capacity(logged.len());
+        for index in 0..logged.len() {
+            row.row = index;
+            builder.append_option(derive::input_tokens(&mut row).map(|(tokens, _)| tokens));
+        }
+        Ok(Arc::new(builder.finish()))
     }
 
     /// A canonical column as the file has it, converted once a batch.

@@ -22,6 +22,8 @@ pub struct Counts {
     pub undated: u64,
     /// Records whose timestamp is that of the envelope around them.
     pub envelope_time: u64,
+    /// Records whose input tokens leave the cached ones out.
+    pub disjoint: u64,
     /// Records of a request that say nothing new.
     pub duplicates: u64,
     /// Requests that have the id of another.
@@ -78,6 +80,7 @@ impl Counts {
         self.zone_assumed += other.zone_assumed;
         self.undated += other.undated;
         self.envelope_time += other.envelope_time;
+        self.disjoint += other.disjoint;
         self.duplicates += other.duplicates;
         self.collisions += other.collisions;
         self.unrelated += other.unrelated;
@@ -110,6 +113,7 @@ impl Counts {
         add("zone_assumed".into(), self.zone_assumed);
         add("undated".into(), self.undated);
         add("envelope_time".into(), self.envelope_time);
+        add("disjoint".into(), self.disjoint);
         add("duplicates".into(), self.duplicates);
         add("collisions".into(), self.collisions);
         add("unrelated".into(), self.unrelated);
@@ -136,6 +140,7 @@ impl Counts {
                 (Some("zone_assumed"), None, _) => self.zone_assumed += count,
                 (Some("undated"), None, _) => self.undated += count,
                 (Some("envelope_time"), None, _) => self.envelope_time += count,
+                (Some("disjoint"), None, _) => self.disjoint += count,
                 (Some("duplicates"), None, _) => self.duplicates += count,
                 (Some("collisions"), None, _) => self.collisions += count,
                 (Some("unrelated"), None, _) => self.unrelated += count,

@@ -62,6 +62,12 @@ pub(crate) enum Shortcut {
         slot: Slot,
         zero_is_usual: bool,
     },
+    /// Input tokens, in a layout with cached tokens: usual where they include those.
+    Input {
+        slot: Slot,
+        zero_is_usual: bool,
+        cached: Slot,
+    },
     Number {
         slot: Slot,
         zero_is_usual: bool,
@@ -141,6 +147,13 @@ impl Shortcut {
                 None => return Shortcut::Closed,
             },
         };
+        match (column, fields[Column::CachedTokens.index()].first()) {
+            (Column::InputTokens, Some(cached)) if cached.reading == PLAIN => {
+                return Shortcut::Input { slot, zero_is_usual, cached: *cached };
+            }
+            (Column::InputTokens, Some(_)) => return Shortcut::Closed,
+            _ => {}
+        }
         match column.kind() {
             Kind::Count => Shortcut::Count { slot, zero_is_usual },
             Kind::Number | Kind::Duration => Shortcut::Number { slot, zero_is_usual },
@@ -156,6 +169,12 @@ impl Shortcut {
             (Shortcut::Count { slot, zero_is_usual }, Builder::Count(builder)) => {
                 let value = excerpt(slot).and_then(number::short_count).filter(|value| zero_is_usual || *value != 0);
                 value.map(|value| builder.append_value(value)).is_some()
+            }
+            (Shortcut::Input { slot, zero_is_usual, cached }, Builder::Count(builder)) => {
+                let value = excerpt(slot).and_then(number::short_count).filter(|value| zero_is_usual || *value != 0);
+                let cached = excerpt(cached).and_then(number::short_count);
+                let includes = value.zip(cached).filter(|(value, cached)| cached <= value);
+                includes.map(|(value, _)| builder.append_value(value)).is_some()
             }
             (Shortcut::Number { slot, zero_is_usual }, Builder::Number(builder)) => {
                 let value = excerpt(slot).and_then(number::short_float).filter(|value| zero_is_usual || *value != 0.0);

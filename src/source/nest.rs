@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::profile::Restructure;
 use crate::record::{Column, Kind};
-use crate::source::carried::{Carried, Labels};
+use crate::source::carried::Labels;
 use crate::source::dialect::{Cargo, Dialect};
 use crate::source::json::{LineDecoder, write_line};
 use crate::source::plan::ReadPlan;
@@ -66,6 +66,8 @@ struct Origin {
     /// Byte of the file where the record that held it starts.
     offset: u64,
     labels: Range<usize>,
+    /// Of the envelopes around it.
+    stream: u64,
 }
 
 impl Lines {
@@ -76,11 +78,11 @@ impl Lines {
     }
 
     /// Adds a line, which `write` writes without a newline at its end.
-    fn push(&mut self, offset: u64, labels: Range<usize>, write: impl FnOnce(&mut Vec<u8>)) {
+    fn push(&mut self, offset: u64, labels: Range<usize>, stream: u64, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         write(&mut self.text);
         self.text.push(b'\n');
-        self.origins.push(Origin { start, offset, labels });
+        self.origins.push(Origin { start, offset, labels, stream });
     }
 }
 
@@ -98,8 +100,9 @@ impl<'a> Level<'a> for Inside<'a> {
         while origins.get(self.at + 1).is_some_and(|next| next.start <= offset) {
             self.at += 1;
         }
-        let (place, labels) = origins.get(self.at).map_or((0, 0..0), |origin| (origin.offset, origin.labels.clone()));
-        Whence { offset: place, carried: self.lines.labels.range(labels), part_of: self.part_of, in_turn: true }
+        let Some(Origin { offset, labels, stream, .. }) = origins.get(self.at) else { return Whence::NOWHERE };
+        let carried = self.lines.labels.range(labels.clone());
+        Whence { offset: *offset, carried, stream: *stream, part_of: self.part_of, in_turn: true }
     }
 }
 
@@ -143,11 +146,19 @@ impl Nest {
         add_labels(&plan, described, record, &mut self.lines.labels);
         self.lines.labels.extend(from.carried);
         let labels = first..self.lines.labels.len();
+        // two kinds of envelopes have no stream in common, nor have those of different streams around them
+        self.stream.clear();
+        self.stream.extend((dialect as u32).to_le_bytes());
+        self.stream.extend(from.stream.to_le_bytes());
+        for lookup in by {
+            self.stream.extend(text_of(lookup.find(record)));
+            self.stream.push(0);
+        }
         let bytes;
         let (text, escaped) = match found {
             None => return desk.reader.counts.skip("empty envelope"),
             Some(RawValue::Nested(json)) if json.first() == Some(&b'{') => {
-                self.lines.push(from.offset, labels, |text| write_line(json, text));
+                self.lines.push(from.offset, labels, join::hash(&self.stream), |text| write_line(json, text));
                 return self.flush_if_full(desk);
             }
             Some(RawValue::Nested(json)) => match bytes_of(json) {
@@ -176,18 +187,10 @@ impl Nest {
         let line = &self.lines.text[start..];
         let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
         let ending = mark.unwrap_or_else(|| Ending::of(line, until_newline));
-        // two kinds of envelopes have no stream in common
-        let kind = (dialect as u32).to_le_bytes();
-        let named = || by.iter().flat_map(|lookup| text_of(lookup.find(record)).iter().copied().chain([0]));
-        let stream = || kind.into_iter().chain(named());
         let standing = match &mut self.course {
             Course::Whole | Course::First => Standing::Known,
             Course::Any => Standing::Unknown,
-            Course::Later(streams) => {
-                self.stream.clear();
-                self.stream.extend(stream());
-                streams.settle(&self.stream, line, ending)
-            }
+            Course::Later(streams) => streams.settle(&self.stream, line, ending),
         };
         if standing == Standing::Settled {
             let what = What::Beginning { by: self.stream.clone() };
@@ -197,19 +200,19 @@ impl Nest {
             let text = self.lines.text.split_off(start);
             let mut carried = Labels::default();
             carried.extend(self.lines.labels.range(labels));
-            let what = What::Piece { by: stream().collect(), ending };
+            let what = What::Piece { by: self.stream.clone(), ending };
             self.deferred.push(Deferred { offset: from.offset, labels: carried, text, what });
             return;
         }
         if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
             one_line(&mut self.lines.text, start);
             self.lines.text.push(b'\n');
-            self.lines.origins.push(Origin { start, offset: from.offset, labels });
+            self.lines.origins.push(Origin { start, offset: from.offset, labels, stream: join::hash(&self.stream) });
             return self.flush_if_full(desk);
         }
         let text = self.lines.text.split_off(start);
         let carried = self.lines.labels.range(labels);
-        let piece = Piece { by: stream().collect(), text, ending, offset: from.offset, carried };
+        let piece = Piece { by: self.stream.clone(), text, ending, offset: from.offset, carried };
         for whole in self.joins.take(piece) {
             self.push_joined(whole);
         }
@@ -220,7 +223,7 @@ impl Nest {
         let first = self.lines.labels.len();
         self.lines.labels.extend(joined.labels.range(0..joined.labels.len()));
         let labels = first..self.lines.labels.len();
-        self.lines.push(joined.offset, labels, |text| {
+        self.lines.push(joined.offset, labels, joined.stream, |text| {
             let start = text.len();
             text.extend_from_slice(&joined.text);
             one_line(text, start);
@@ -238,19 +241,19 @@ impl Nest {
         }
         self.prepare(Some(dialect), desk);
         match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset) {
-            Ok(parts) => self.add_parts(parts, from.offset, from.carried, desk),
+            Ok(parts) => self.add_parts(parts, from, desk),
             Err(why) => desk.rejected(from.offset, text, why),
         }
         self.flush_if_full(desk);
     }
 
-    fn add_parts(&mut self, parts: Parts, offset: u64, carried: Carried<'_>, desk: &mut Desk<'_>) {
+    fn add_parts(&mut self, parts: Parts, from: Whence<'_>, desk: &mut Desk<'_>) {
         let first = self.lines.labels.len();
-        self.lines.labels.extend(carried);
+        self.lines.labels.extend(from.carried);
         let labels = first..self.lines.labels.len();
         for part in &parts.records {
-            let offset = part.offset.unwrap_or(offset);
-            self.lines.push(offset, labels.clone(), |text| write_line(&part.json, text));
+            let offset = part.offset.unwrap_or(from.offset);
+            self.lines.push(offset, labels.clone(), from.stream, |text| write_line(&part.json, text));
         }
         for reason in parts.skipped {
             desk.reader.counts.skip(reason);
@@ -306,7 +309,7 @@ impl Nest {
         for (dialect, opener) in std::mem::take(&mut self.openers) {
             let parts = opener.finish();
             self.prepare(Some(dialect), desk);
-            self.add_parts(parts, 0, Carried::NOTHING, desk);
+            self.add_parts(parts, Whence::NOWHERE, desk);
             self.flush(desk);
         }
         self.prepare(None, desk);
@@ -360,7 +363,7 @@ impl Nest {
         match what {
             What::Record { dialect } => {
                 let plan = desk.reader.plan().clone();
-                let from = Whence { offset, carried, part_of: None, in_turn: true };
+                let from = Whence { offset, carried, ..Whence::NOWHERE };
                 self.take_apart(dialect, &plan.dialects[dialect], &text, from, desk);
             }
             What::Beginning { by } => {

@@ -209,6 +209,8 @@ fn row_groups(
     projection: &[usize],
 ) -> Vec<(Vec<Column>, Vec<usize>)> {
     let mut sets: Vec<(Vec<Column>, Vec<usize>)> = Vec::new();
+    let cached = &mapping.candidates(Column::CachedTokens).0;
+    let knows_cached = !origins(cached, log.schema(), Column::CachedTokens.kind()).is_empty();
     let derivable: Vec<(Column, Vec<Option<u64>>)> = projection
         .iter()
         .filter_map(|&index| match schema.meaning(index) {
@@ -228,8 +230,12 @@ fn row_groups(
         })
         .collect();
     for group in 0..log.footer.metadata().num_row_groups() {
-        let lacking = derivable.iter().filter(|(_, nulls)| nulls.get(group).copied().flatten() != Some(0));
-        let derived: Vec<Column> = lacking.map(|(column, _)| *column).collect();
+        let is_derived = |(column, nulls): &&(Column, Vec<Option<u64>>)| match column {
+            // where nothing is known of cached tokens, nothing is added
+            Column::InputTokens => knows_cached,
+            _ => nulls.get(group).copied().flatten() != Some(0),
+        };
+        let derived: Vec<Column> = derivable.iter().filter(is_derived).map(|(column, _)| *column).collect();
         match sets.iter_mut().find(|(other, _)| *other == derived) {
             Some((_, groups)) => groups.push(group),
             None => sets.push((derived, vec![group])),

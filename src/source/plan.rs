@@ -7,7 +7,7 @@ use datafusion::arrow::error::ArrowError;
 use regex::bytes::RegexSet;
 
 use crate::profile::Carries;
-use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, tells_a_request};
+use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, measures_a_request, tells_a_request};
 use crate::record::derive;
 use crate::record::outcome::Clue;
 use crate::record::{Column, Kind};
@@ -62,6 +62,8 @@ impl ReadPlan {
         let wanted = derive::with_inputs(canonical);
         let fields = EXTRAS + schema.extras.len() + 1;
         let mut slots = Slots::default();
+        let measures = |column: &Column| measures_a_request(*column) || mapping.is_mapped(*column);
+        slots.measures = slots_of(Column::ALL.iter().copied().filter(measures), mapping, &mut slots);
         let profiles = mapping.profiles.iter();
         let mut dialects: Vec<Dialect> = profiles
             .map(|profile| Dialect::of_profile(profile, mapping, &wanted, fields, schema.rows, &mut slots))
@@ -154,12 +156,9 @@ fn undescribed(
     slots: &mut Slots,
 ) -> [Dialect; 2] {
     let keys = |keys: &[&str], slots: &mut Slots| Lookup::of(keys.iter().map(|key| slots.of(vec![(*key).to_owned()])));
-    let slots_of = |columns: &mut dyn Iterator<Item = Column>, slots: &mut Slots| -> Vec<u32> {
-        columns.flat_map(|column| candidates(mapping, column, slots)).map(|candidate| candidate.slot).collect()
-    };
-    let telling = || Column::ALL.iter().copied().filter(|&column| tells_a_request(column) || mapping.is_mapped(column));
-    let ids = slots_of(&mut [Column::RequestId].into_iter(), slots);
-    let evidence = slots_of(&mut telling(), slots);
+    let ids = slots_of([Column::RequestId].into_iter(), mapping, slots);
+    let telling = Column::ALL.iter().copied().filter(|&column| tells_a_request(column) || mapping.is_mapped(column));
+    let evidence = slots_of(telling, mapping, slots);
     let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
     let event = Test::without(without_id).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]);
     let dialect = |recognise, carries: &Carries| Dialect {
@@ -185,7 +184,7 @@ fn undescribed(
     let asked = extras.flat_map(extra_candidates).map(|alias| alias.path);
     let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
     let others: Vec<u32> = asked.chain(errors).map(|path| slots.of(path)).collect();
-    let times = slots_of(&mut [Column::Timestamp].into_iter(), slots);
+    let times = slots_of([Column::Timestamp].into_iter(), mapping, slots);
     let is_line = Test::without(evidence.clone()).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
@@ -194,6 +193,11 @@ fn undescribed(
         event.fields[column.index()] = candidates(mapping, column, slots);
     }
     [event, request]
+}
+
+/// The slots of the well-known keys of columns.
+fn slots_of(columns: impl Iterator<Item = Column>, mapping: &Mapping, slots: &mut Slots) -> Vec<u32> {
+    columns.flat_map(|column| candidates(mapping, column, slots)).map(|candidate| candidate.slot).collect()
 }
 
 fn error_candidates(slots: &mut Slots) -> Candidates {

@@ -50,10 +50,17 @@ pub struct Whence<'a> {
     pub offset: u64,
     /// What envelopes around it say.
     pub carried: Carried<'a>,
+    /// The stream of the envelopes around it, as a hash of what names it.
+    pub stream: u64,
     /// The dialect that it is known to be of, as a part of a record that was taken apart.
     pub part_of: Option<usize>,
     /// Whether all records before it have been read, so that it may become a row.
     pub in_turn: bool,
+}
+
+impl Whence<'static> {
+    /// That of what stands in no record.
+    pub const NOWHERE: Self = Whence { offset: 0, carried: Carried::NOTHING, stream: 0, part_of: None, in_turn: true };
 }
 
 /// What became of a record.

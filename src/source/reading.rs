@@ -24,6 +24,7 @@ pub struct Reading {
     other: Option<String>,
     divide: Option<u32>,
     unless_equal: Option<Lookup>,
+    unless: Option<Lookup>,
     not_negative: bool,
     has_no_date: bool,
 }
@@ -85,6 +86,7 @@ impl Reading {
             other: rule.other.clone(),
             divide: rule.divide,
             unless_equal: rule.unless_equal.as_ref().map(|path| slots.lookup(path)),
+            unless: rule.unless.as_ref().map(|path| slots.lookup(path)),
             not_negative: rule.not_negative,
             has_no_date: rule.clock.is_some(),
         }
@@ -113,12 +115,16 @@ impl Reading {
             && self.other.is_none()
             && self.divide.is_none()
             && self.unless_equal.is_none()
+            && self.unless.is_none()
             && !self.has_no_date
             && !self.not_negative;
         is_plain.then_some(*unit)
     }
 
     pub fn find<'a, R: RawRecord>(&'a self, record: &'a R) -> Found<'a> {
+        if self.unless.as_ref().is_some_and(|other| text_of(other.find(record)).is_some()) {
+            return Found::MISSING;
+        }
         match &self.from {
             From::Constant(text) => Found::Raw(RawValue::Text { bytes: text.as_bytes(), escaped: false }, None),
             From::Values(lookups) => self.value(lookups, record),

@@ -62,6 +62,11 @@ impl<'a, R: RawRecord> Row<'a, R> {
             Column::Failed => builder.flag(self.failed()),
             Column::SourceFile => builder.text(Some(from.file.as_bytes())),
             Column::SourceOffset => builder.count(i64::try_from(offset).ok()),
+            Column::InputTokens => {
+                let value = derive::input_tokens(self);
+                self.counts.disjoint += u64::from(value.is_some_and(|(_, added)| added));
+                builder.count(value.map(|(tokens, _)| tokens));
+            }
             Column::CacheHit => {
                 let value = derive::cache_hit(self);
                 builder.flag(self.note(column, value));
@@ -78,7 +83,12 @@ impl<'a, R: RawRecord> Row<'a, R> {
             }
             _ => match column.kind() {
                 Kind::Duration => {
-                    let value = derive::duration(self, column);
+                    let value = match &self.dialect.profile {
+                        Some(profile) if profile.not_derived.contains(&column) => {
+                            self.duration(column).map(|value| (value, false))
+                        }
+                        _ => derive::duration(self, column),
+                    };
                     builder.number(self.note(column, value));
                 }
                 Kind::Number => {

@@ -67,7 +67,7 @@ pub struct TopLevel {
 impl<'a> Level<'a> for TopLevel {
     #[inline(always)]
     fn whence(&mut self, offset: usize) -> Whence<'a> {
-        Whence { offset: self.base + offset as u64, carried: Carried::NOTHING, part_of: None, in_turn: true }
+        Whence { offset: self.base + offset as u64, carried: Carried::NOTHING, stream: 0, part_of: None, in_turn: true }
     }
 }
 

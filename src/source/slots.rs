@@ -11,6 +11,8 @@ use crate::source::value::{RawValue, unescape};
 #[derive(Debug, Default)]
 pub struct Slots {
     paths: Vec<Vec<String>>,
+    /// The well-known keys of what is measured of requests.
+    pub measures: Vec<u32>,
 }
 
 impl Slots {
@@ -39,7 +41,10 @@ impl Slots {
     pub fn test(&mut self, condition: &Condition, json: &[ValuePath]) -> Test {
         let mut lookups =
             |paths: &[ValuePath]| -> Vec<Lookup> { paths.iter().map(|path| self.lookup_through(path, json)).collect() };
-        let (keys, any, without) = (lookups(&condition.keys), lookups(&condition.any), lookups(&condition.without));
+        let (keys, any, mut without) = (lookups(&condition.keys), lookups(&condition.any), lookups(&condition.without));
+        if condition.bare {
+            without.push(Lookup::of(self.measures.iter().copied()));
+        }
         let mut valued = |values: &[(ValuePath, Vec<String>)]| -> Vec<(Lookup, Box<[String]>)> {
             values.iter().map(|(path, texts)| (self.lookup_through(path, json), texts.clone().into())).collect()
         };

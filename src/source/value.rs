@@ -74,6 +74,13 @@ pub fn looks_like_json(line: &[u8]) -> bool {
     let has_key =
         memchr::memchr_iter(b'"', line).any(|quote| line[quote + 1..].trim_ascii_start().first() == Some(&b':'));
     let count = |byte| memchr::memchr_iter(byte, line).count();
+    // words before a whole object, as a banner that prints its settings: the front of a cut record has keys instead
+    let first = line.iter().position(|byte| matches!(byte, b'{' | b'"'));
+    let is_word = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_alphabetic);
+    let has_words = first.is_some_and(|at| line[at] == b'{' && line[..at].windows(3).any(is_word));
+    if has_words && count(b'{') == count(b'}') {
+        return false;
+    }
     let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | 0x1b);
     has_key
         || count(b'}') > count(b'{')

@@ -410,3 +410,49 @@ fn an_answer_that_broke_off_behind_its_200_has_failed() {
         (r#"{"request_id":"x","success":true}"#, "failed", no),
     ]);
 }
+
+#[test]
+fn text_inside_a_message_never_replaces_the_request_that_the_record_tells() {
+    let inner = r#"{\"request_id\":\"evil\",\"prompt_tokens\":999,\"latency_ms\":1}"#;
+    for key in ["message", "msg", "log", "line"] {
+        let record = format!(
+            r#"{{"request_id":"a","timestamp":"2026-01-02T03:00:00Z","level":"INFO","model":"m","prompt_tokens":10,"{key}":"{inner}"}}"#
+        );
+        let workspace = Workspace::with("log.ndjson", record);
+        let row = workspace.sql("SELECT request_id, input_tokens FROM logs", &["log.ndjson"]).row().clone();
+        assert_eq!(row, json!({"request_id": "a", "input_tokens": 10}), "{key}");
+    }
+    // a line that says nothing of its own
+    let record = format!(r#"{{"timestamp":"2026-01-02T03:00:00Z","level":"INFO","message":"{inner}"}}"#);
+    let workspace = Workspace::with("log.ndjson", record);
+    assert_eq!(workspace.sql("SELECT request_id FROM logs", &["log.ndjson"]).row()["request_id"], "evil");
+}
+
+#[test]
+fn input_that_leaves_cached_tokens_out_is_read_with_them_and_told() {
+    let log = [
+        r#"{"request_id":"a","prompt_tokens":20,"cached_tokens":900,"cache_write_tokens":80}"#,
+        r#"{"request_id":"b","prompt_tokens":20,"cached_tokens":20}"#,
+        r#"{"request_id":"c","prompt_tokens":20,"cached_tokens":null}"#,
+        r#"{"request_id":"d","cached_tokens":5}"#,
+    ];
+    let workspace = Workspace::with("log.ndjson", log.join("\n"));
+    let copy = "SELECT request_id, input_tokens AS prompt_tokens, cached_tokens, cache_write_tokens FROM logs";
+    workspace.write(
+        "log.csv",
+        "request_id,prompt_tokens,cached_tokens,cache_write_tokens\na,20,900,80\nb,20,20,\nc,20,,\nd,,5,\n",
+    );
+    let raw = "SELECT request_id, \"in\" AS prompt_tokens, cached_tokens, cache_write_tokens FROM logs";
+    let columns = ["--column", "in=prompt_tokens:int", "--format", "parquet", "-o", "log.parquet", "log.ndjson"];
+    workspace.run(&[&["sql", raw], &columns[..]].concat()).exits(0);
+    for log in ["log.ndjson", "log.csv", "log.parquet"] {
+        let report = workspace.sql(&format!("{copy} ORDER BY 1"), &[log]);
+        assert_eq!(report.column("prompt_tokens"), [json!(1000), json!(20), json!(20), json!(null)], "{log}");
+        assert_eq!(report.note("cached_above_input").1, Some(1), "{log}");
+        // whatever else the query reads
+        let alone = workspace.sql("SELECT input_tokens FROM logs ORDER BY request_id", &[log]);
+        assert_eq!(alone.column("input_tokens")[0], 1000, "{log}");
+        let filtered = workspace.sql("SELECT request_id FROM logs WHERE input_tokens > 500", &[log]);
+        assert_eq!(filtered.column("request_id"), ["a"], "{log}");
+    }
+}

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use datafusion::common::hash_utils::RandomState;
+
 use crate::source::carried::{Carried, Labels};
 use crate::source::nest::deferred::{Deferred, What};
 use crate::source::window::MAX_RECORD;
@@ -37,6 +39,12 @@ impl Ending {
     }
 }
 
+/// A hash of what tells one stream from another.
+pub(super) fn hash(stream: &[u8]) -> u64 {
+    use std::hash::BuildHasher;
+    RandomState::with_seed(0).hash_one(stream)
+}
+
 /// One piece of a line.
 pub(super) struct Piece<'a> {
     /// What pieces of one line have in common.
@@ -53,6 +61,8 @@ pub(super) struct Joined {
     /// Where its first piece stands.
     pub offset: u64,
     pub labels: Labels,
+    /// A hash of what its pieces had in common.
+    pub stream: u64,
 }
 
 /// Lines that have come in part, by what their pieces have in common.
@@ -75,14 +85,15 @@ impl Joins {
     /// Takes a piece; returns the lines that end with it.
     pub fn take(&mut self, piece: Piece<'_>) -> Vec<Joined> {
         let mut done = Vec::new();
-        let mut join = match self.open.entry(piece.by) {
+        let new = || Join::new(piece.offset, piece.carried, hash(&piece.by));
+        let mut join = match self.open.entry(piece.by.clone()) {
             // A line of its own begins another record, whatever became of the one before.
-            Entry::Occupied(mut open) if open.get().ends_before(&piece.text) => {
-                done.push(open.insert(Join::new(piece.offset, piece.carried)).joined);
+            Entry::Occupied(mut open) if open.get().ends_before(&piece.text, piece.ending) => {
+                done.push(open.insert(new()).joined);
                 open
             }
             Entry::Occupied(open) => open,
-            Entry::Vacant(free) => free.insert_entry(Join::new(piece.offset, piece.carried)),
+            Entry::Vacant(free) => free.insert_entry(new()),
         };
         join.get_mut().add(&piece.text, piece.ending);
         if join.get().is_done() {
@@ -103,7 +114,7 @@ impl Joins {
 
     /// The lines that may go on in another piece of the log.
     pub fn hand_over(&mut self) -> impl Iterator<Item = Deferred> {
-        self.in_order().map(|(by, Join { joined: Joined { text, offset, labels }, ending, .. })| Deferred {
+        self.in_order().map(|(by, Join { joined: Joined { text, offset, labels, .. }, ending, .. })| Deferred {
             offset,
             labels,
             text,
@@ -119,10 +130,10 @@ impl Joins {
 }
 
 impl Join {
-    fn new(offset: u64, carried: Carried<'_>) -> Self {
+    fn new(offset: u64, carried: Carried<'_>, stream: u64) -> Self {
         let mut labels = Labels::default();
         labels.extend(carried);
-        let joined = Joined { text: Vec::new(), offset, labels };
+        let joined = Joined { text: Vec::new(), offset, labels, stream };
         Self { joined, balance: Balance::default(), ending: Ending::Partial }
     }
 
@@ -138,9 +149,12 @@ impl Join {
     }
 
     /// Whether a piece that comes behind is of another line.
-    fn ends_before(&self, next: &[u8]) -> bool {
+    fn ends_before(&self, next: &[u8], ending: Ending) -> bool {
         match self.ending {
-            Ending::Partial => false,
+            // the rest of a cut object is no whole one: the program was stopped before it wrote the rest
+            Ending::Partial => {
+                ending == Ending::Whole && next.starts_with(b"{\"") && Balance::default().after(next).is_even()
+            }
             Ending::Whole => next.first() == Some(&b'{'),
             // a program wrote the line in parts; where collectors strip newlines, no piece has one
             Ending::Unmarked => starts_object(next) || next.last() != Some(&b'\n'),
