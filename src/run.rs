@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -136,9 +137,16 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     // Records are printed in the order of the logs, which one thread keeps.
     let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
     let context = session::session(&limits, spill)?;
-    let predicate = predicate(&context, request, logs)?;
-    let requests = logs.requests(predicate.clone(), margin(request), request);
-    session::register_logs(&context, logs.table(predicate), requests, logs.events(time_range(request))).await?;
+    let mut requests = logs.requests(margin(request), request);
+    let subject = if request.merges { requests.schema() } else { logs.schema.arrow.clone() };
+    let predicate = predicate(&context, request, &subject)?;
+    requests.predicate = predicate.clone();
+    // what a condition says of whole requests alone, no record can be asked
+    let is_of_records = |predicate: &Expr| {
+        predicate.column_refs().iter().all(|column| logs.schema.arrow.field_with_name(&column.name).is_ok())
+    };
+    let of_records = predicate.filter(is_of_records).or_else(|| time_range(request));
+    session::register_logs(&context, logs.table(of_records), requests, logs.events(time_range(request))).await?;
     if request.fixes_skew {
         // one look at all requests, before the question itself
         let sql = "SELECT count(timestamp) FROM requests".to_owned();
@@ -226,9 +234,9 @@ async fn ask_statement(
     answer::report(question, answer, logs, request)
 }
 
-/// The request's time range and `--where` as one condition on records; a record without a timestamp is outside every range.
-fn predicate(context: &SessionContext, request: &Request, logs: &Logs) -> anyhow::Result<Option<Expr>> {
-    let table = DFSchema::try_from(logs.schema.arrow.clone())?;
+/// The request's time range and `--where` as one condition on rows of a table; a record without a timestamp is outside every range.
+fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -> anyhow::Result<Option<Expr>> {
+    let table = DFSchema::try_from(subject.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
         let expression = expression.with_context(|| format!("--where '{sql}'"))?;

@@ -34,7 +34,7 @@ pub fn proposal(request: &Request, logs: &Logs) -> anyhow::Result<String> {
         }
     }
     let unread = survey.keys.iter().zip(&assigned).filter(|(_, assigned)| assigned.is_empty()).map(|(key, _)| key);
-    let unread: Vec<String> = unread.map(|key| format!("# {} ({})\n", path(key), types(key))).collect();
+    let unread: Vec<String> = unread.map(|key| format!("# {} ({})\n", escaped(&path(key)), types(key))).collect();
     if !unread.is_empty() {
         write!(
             text,
@@ -47,6 +47,9 @@ pub fn proposal(request: &Request, logs: &Logs) -> anyhow::Result<String> {
 
 fn line(key: &Key, assignment: &Assignment) -> String {
     let (column, path) = (&assignment.column, path(key));
+    if !can_be_read(&path) {
+        return format!("# {column}: {} is no path that a profile can write", escaped(&path));
+    }
     if column == "failed" && assignment.kind == Kind::Flag {
         return format!("error = \"{}\"", escaped(&path));
     }
@@ -65,7 +68,8 @@ fn recognised_by(survey: &Survey) -> Vec<String> {
     let is_common = |key: &&Key| {
         key.present.unwrap_or(0) + key.nulls >= survey.records.saturating_sub(survey.counts.rejected_total()).max(1)
     };
-    let mut keys: Vec<String> = survey.keys.iter().filter(is_common).map(path).collect();
+    let mut keys: Vec<String> =
+        survey.keys.iter().filter(is_common).map(path).filter(|path| can_be_read(path)).collect();
     keys.sort_by_key(|key| (std::cmp::Reverse(key.len()), key.clone()));
     keys.truncate(RECOGNISED_BY);
     keys.iter().map(|key| format!("\"{}\"", escaped(key))).collect()
@@ -77,6 +81,11 @@ fn path(key: &Key) -> String {
     ValuePath { keys, inner: Vec::new() }.to_string()
 }
 
+/// Whether a profile that holds the path reads it as the same.
+fn can_be_read(path: &str) -> bool {
+    ValuePath::parse(path).is_some_and(|read| read.to_string() == path)
+}
+
 fn types(key: &Key) -> String {
     let types: Vec<&str> = key.types().iter().map(|(kind, _)| kind.word()).collect();
     if types.is_empty() { "null".to_owned() } else { types.join(", ") }
@@ -84,5 +93,13 @@ fn types(key: &Key) -> String {
 
 /// Inside a basic string of TOML.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '"' => escaped.extend(['\\', character]),
+            _ if character.is_control() => escaped.push_str(&format!("\\u{:04X}", u32::from(character))),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }

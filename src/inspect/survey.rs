@@ -24,6 +24,7 @@ use crate::source::counts::{Counts, PublishedCounts};
 use crate::source::cuts::{self, Piece};
 use crate::source::dialect::Dialect;
 use crate::source::format::Format;
+use crate::source::json::unescape;
 use crate::source::json::visit;
 use crate::source::logs::Logs;
 use crate::source::nest::Nest;
@@ -34,7 +35,7 @@ use crate::source::reader::{Layouts, Provenance, RecordReader};
 use crate::source::records;
 use crate::source::sink::{Desk, RecordSink, TopLevel, Watcher};
 use crate::source::tally::Tally;
-use crate::source::value::{RawValue, unescape};
+use crate::source::value::RawValue;
 
 /// Rows after which the reader's columns are looked at and dropped.
 const BATCH: usize = 8192;
@@ -226,7 +227,7 @@ impl Watcher for Watched {
             RawValue::Text { bytes, escaped } if has_header => {
                 let mut cell = Vec::new();
                 if escaped {
-                    unescape(bytes, &mut cell)
+                    unescape(bytes, &mut cell);
                 } else {
                     cell.extend_from_slice(bytes)
                 }

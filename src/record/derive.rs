@@ -71,6 +71,12 @@ pub fn duration(record: &mut impl Logged, column: Column) -> Option<(f64, bool)>
     derived.filter(|value| *value > -ROUNDING).map(|value| (value.max(0.0), true))
 }
 
+/// Whether a record ends before it begins, so that it tells no latency.
+pub fn is_reversed(record: &mut impl Logged) -> bool {
+    let times = record.time(Column::Timestamp).zip(record.time(Column::CompletedAt));
+    times.is_some_and(|(arrival, end)| end < arrival)
+}
+
 /// Arrival, logged or derived (nanoseconds): end - total, else first token - TTFT, both logged or derived.
 pub fn timestamp(record: &mut impl Logged) -> Option<(i64, bool)> {
     if let Some(value) = record.time(Column::Timestamp) {

@@ -150,7 +150,7 @@ struct Window {
 const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030_3030_3030;
 
 impl Window {
-    #[inline]
+    #[inline(always)]
     fn of(text: &[u8]) -> Option<Self> {
         let length = text.len();
         let bytes = match length {

@@ -154,7 +154,11 @@ impl Columns<'_> {
                 let mut builder = Float64Builder::with_capacity(logged.len());
                 for index in 0..logged.len() {
                     row.row = index;
-                    builder.append_option(counted(derive::duration(&mut row, column), &mut derived));
+                    let value = derive::duration(&mut row, column);
+                    if value.is_none() && column == Column::TotalLatencyMs && derive::is_reversed(&mut row) {
+                        self.counts.unfit(column.name(), Unfit::OutOfRange, 1);
+                    }
+                    builder.append_option(counted(value, &mut derived));
                 }
                 Arc::new(builder.finish())
             }

@@ -27,6 +27,8 @@ pub struct Dialect {
     /// Candidates by field: canonical columns, extra columns, error keys.
     pub fields: Vec<Candidates>,
     pub readings: Vec<Reading>,
+    /// What an envelope says of the records inside for the columns that are asked for: texts and the time.
+    pub labels: Vec<Column>,
     pub zone: TimeZone,
     /// Whether times without a zone are known to be in `zone`.
     pub zone_known: bool,
@@ -111,6 +113,7 @@ impl Dialect {
             embedded: profile.json.iter().map(|path| slots.lookup(path)).collect(),
             fields: vec![Candidates::new(); fields],
             readings: Vec::new(),
+            labels: Vec::new(),
             zone: mapping.zone.clone(),
             zone_known: false,
             clock_start: mapping.clock_start,

@@ -37,6 +37,7 @@ mod selection;
 mod shape;
 mod simd;
 mod tree;
+mod unescape;
 mod walk;
 mod wanted;
 
@@ -45,5 +46,6 @@ pub use leaves::visit;
 pub use record::Record;
 pub use selection::RecordParser;
 pub use tree::{Branches, ObjectWriter, Tree, write_line, write_text};
+pub use unescape::unescape;
 pub use walk::{walk, walk_all};
 pub use wanted::Wanted;

@@ -151,16 +151,15 @@ impl Logs {
         }
     }
 
-    /// The table of requests put together from the records that `margin` holds for, with only those that `predicate` holds
-    /// for.
-    pub fn requests(&self, predicate: Option<Expr>, margin: Option<Expr>, request: &Request) -> RequestTable {
+    /// The table of all requests, put together from the records that `margin` holds for.
+    pub fn requests(&self, margin: Option<Expr>, request: &Request) -> RequestTable {
         let ids = Arc::new(request.profiles.ids());
         let priority = |file: &Arc<LogFile>| {
             let source = file.mapping.checked_sub(1).and_then(|source| request.logs.sources.get(source));
             Some((file.input.name.clone(), source?.priority)).filter(|(_, priority)| *priority != 0)
         };
         let priorities = self.files.iter().filter_map(priority).collect();
-        RequestTable::new(self.table(margin), predicate, ids, priorities, self.skews.clone(), self.matches.clone())
+        RequestTable::new(self.table(margin), ids, priorities, self.skews.clone(), self.matches.clone())
     }
 
     /// Whether the footers tell first and last of every Parquet log.

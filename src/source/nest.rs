@@ -7,20 +7,20 @@ pub mod deferred;
 mod join;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::profile::Restructure;
-use crate::record::{Column, Kind};
 use crate::source::carried::Labels;
 use crate::source::dialect::{Cargo, Dialect};
+use crate::source::json::unescape;
 use crate::source::json::{LineDecoder, write_line};
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, RawRecord, Whence};
 use crate::source::reading::Found;
 use crate::source::restructure::{Opener, Parts};
 use crate::source::row;
-use crate::source::schema::Meaning;
 use crate::source::sink::{Desk, Level, RecordSink};
-use crate::source::value::{RawValue, unescape};
+use crate::source::value::RawValue;
 use deferred::{Course, Deferred, Left, Standing, What};
 use join::{Ending, Joins, Piece};
 
@@ -41,6 +41,7 @@ pub struct Nest {
     /// Lines that have come in part.
     joins: Joins,
     course: Course,
+    plan: Option<Arc<ReadPlan>>,
     /// The stream of the line in hand.
     stream: Vec<u8>,
     /// What can be settled only with the other pieces of the log.
@@ -128,7 +129,21 @@ impl Nest {
         from: Whence<'_>,
         desk: &mut Desk<'_>,
     ) {
-        let plan = desk.reader.plan().clone();
+        // not counted as one more use of it: all threads would wait for the count
+        let plan = self.plan.take().unwrap_or_else(|| desk.reader.plan().clone());
+        self.open_by(&plan, dialect, record, text, from, desk);
+        self.plan = Some(plan);
+    }
+
+    fn open_by<R: RawRecord>(
+        &mut self,
+        plan: &ReadPlan,
+        dialect: usize,
+        record: &R,
+        text: &[u8],
+        from: Whence<'_>,
+        desk: &mut Desk<'_>,
+    ) {
         let described = &plan.dialects[dialect];
         let (payload, by, partial) = match &described.carries {
             // what becomes other records is taken apart first: its parts have the payloads
@@ -143,7 +158,7 @@ impl Nest {
         self.prepare(None, desk);
         let found = payload.iter().map(|lookup| lookup.find(record)).find(|value| !is_nothing(*value));
         let first = self.lines.labels.len();
-        add_labels(&plan, described, record, &mut self.lines.labels);
+        add_labels(described, record, &mut self.lines.labels);
         self.lines.labels.extend(from.carried);
         let labels = first..self.lines.labels.len();
         // two kinds of envelopes have no stream in common, nor have those of different streams around them
@@ -174,11 +189,13 @@ impl Nest {
         };
         // The usual line is written where it is decoded, and is whole.
         let start = self.lines.text.len();
-        if escaped {
-            unescape(text, &mut self.lines.text)
-        } else {
-            self.lines.text.extend_from_slice(text)
-        }
+        let others = match escaped {
+            true => unescape(text, &mut self.lines.text),
+            false => {
+                self.lines.text.extend_from_slice(text);
+                0
+            }
+        };
         let mark = partial.as_ref().map(|(lookup, marks)| {
             let says =
                 |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
@@ -205,7 +222,12 @@ impl Nest {
             return;
         }
         if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
-            one_line(&mut self.lines.text, start);
+            match others {
+                // the only character that was escaped is the newline at the end, which goes
+                1 if line.last() == Some(&b'\n') => _ = self.lines.text.pop(),
+                0 if escaped => {}
+                _ => one_line(&mut self.lines.text, start),
+            }
             self.lines.text.push(b'\n');
             self.lines.origins.push(Origin { start, offset: from.offset, labels, stream: join::hash(&self.stream) });
             return self.flush_if_full(desk);
@@ -391,16 +413,10 @@ fn known_or<K: PartialEq, V>(known: &mut Vec<(K, V)>, key: K, make: impl FnOnce(
 }
 
 /// What an envelope says for the columns that are asked for: texts and the time, never what durations are made of.
-fn add_labels<R: RawRecord>(plan: &ReadPlan, dialect: &Dialect, record: &R, labels: &mut Labels) {
-    for output in &plan.outputs {
-        let Meaning::Canonical(column) = output else { continue };
-        let candidates = &dialect.fields[column.index()];
-        let is_label = *column == Column::Timestamp || matches!(column.kind(), Kind::Text | Kind::Id);
-        if is_label
-            && !candidates.is_empty()
-            && let Found::Raw(value, unit) = row::find(record, dialect, candidates)
-        {
-            labels.push(*column, value, unit);
+fn add_labels<R: RawRecord>(dialect: &Dialect, record: &R, labels: &mut Labels) {
+    for &column in &dialect.labels {
+        if let Found::Raw(value, unit) = row::find(record, dialect, &dialect.fields[column.index()]) {
+            labels.push(column, value, unit);
         }
     }
 }

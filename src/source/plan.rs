@@ -94,6 +94,16 @@ impl ReadPlan {
                 }
             }
         }
+        let is_label = |column: &Column| *column == Column::Timestamp || matches!(column.kind(), Kind::Text | Kind::Id);
+        let asked = outputs.iter().filter_map(|output| match output {
+            Meaning::Canonical(column) => Some(*column).filter(is_label),
+            _ => None,
+        });
+        let asked: Vec<Column> = asked.collect();
+        for dialect in &mut dialects {
+            let said = asked.iter().filter(|column| !dialect.fields[column.index()].is_empty());
+            dialect.labels = said.copied().collect();
+        }
         let names_a_part =
             |dialect: &Dialect| dialect.profile.as_ref().is_some_and(|profile| profile.pattern.is_some());
         let patterns = (0..dialects.len()).filter(|&number| names_a_part(&dialects[number])).collect();
@@ -168,6 +178,7 @@ fn undescribed(
         embedded: Vec::new(),
         fields: vec![Candidates::new(); fields],
         readings: Vec::new(),
+        labels: Vec::new(),
         zone: mapping.zone.clone(),
         zone_known: false,
         clock_start: mapping.clock_start,

@@ -88,16 +88,32 @@ struct Known {
 struct Unless {
     slot: u32,
     /// None: any text.
-    texts: Option<Box<[String]>>,
+    texts: Option<Texts>,
+}
+
+/// Some texts, with a bit for the length of each, so that most others are told apart without looking at them.
+struct Texts {
+    texts: Box<[String]>,
+    lengths: u64,
+}
+
+impl Texts {
+    fn new(texts: &[String]) -> Self {
+        let bit = |text: &String| 1 << (text.len() % 64);
+        Self { texts: texts.into(), lengths: texts.iter().map(bit).fold(0, |bits: u64, bit: u64| bits | bit) }
+    }
+
+    #[inline(always)]
+    fn contain(&self, text: &[u8]) -> bool {
+        self.lengths >> (text.len() % 64) & 1 == 1 && self.texts.iter().any(|known| known.as_bytes() == text)
+    }
 }
 
 impl Unless {
     #[inline(always)]
     fn holds<R: RawRecord>(&self, record: &R) -> bool {
         match (record.raw(self.slot as usize), &self.texts) {
-            (RawValue::Text { bytes, escaped: false }, Some(texts)) => {
-                texts.iter().any(|text| text.as_bytes() == bytes)
-            }
+            (RawValue::Text { bytes, escaped: false }, Some(texts)) => texts.contain(bytes),
             (RawValue::Text { .. }, _) => true,
             (RawValue::Number(_) | RawValue::Bool(_), texts) => texts.is_some(),
             (RawValue::Missing | RawValue::Null | RawValue::Nested(_), _) => false,
@@ -279,7 +295,7 @@ impl Way {
         let texts = self.embedded.iter().map(|&slot| Some(Unless { slot, texts: None }));
         let skips = self.skips.iter().map(|(_, test)| {
             let (slot, texts) = test.one_value()?;
-            Some(Unless { slot, texts: Some(texts.into()) })
+            Some(Unless { slot, texts: Some(Texts::new(texts)) })
         });
         texts.chain(skips).collect()
     }

@@ -100,7 +100,6 @@ pub struct RequestTable {
 impl RequestTable {
     pub fn new(
         logs: LogTable,
-        predicate: Option<Expr>,
         ids: Arc<IdRule>,
         priorities: Arc<[(String, i64)]>,
         skews: Arc<Skews>,
@@ -111,7 +110,7 @@ impl RequestTable {
         fields.push(count(ATTEMPTS));
         fields.push(count(RECORDS));
         let schema = Arc::new(Schema::new(fields));
-        Self { logs, predicate, ids, priorities, skews, matches, schema, scans: AtomicUsize::new(0) }
+        Self { logs, predicate: None, ids, priorities, skews, matches, schema, scans: AtomicUsize::new(0) }
     }
 
     /// The columns of `logs` to read for these columns of the table, in order, each once.

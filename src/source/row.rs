@@ -12,12 +12,13 @@ use crate::source::builder::Builder;
 use crate::source::carried::Carried;
 use crate::source::counts::Counts;
 use crate::source::dialect::Dialect;
+use crate::source::json::unescape;
 use crate::source::layout::{Candidates, PLAIN, Slot};
 use crate::source::plan::{EXTRAS, ReadPlan, field_of_clue};
 use crate::source::reader::{Provenance, RawRecord};
 use crate::source::reading::Found;
 use crate::source::schema::Meaning;
-use crate::source::value::{RawValue, unescape};
+use crate::source::value::RawValue;
 
 /// One record while it is read.
 pub(super) struct Row<'a, R> {
@@ -89,6 +90,9 @@ impl<'a, R: RawRecord> Row<'a, R> {
                         }
                         _ => derive::duration(self, column),
                     };
+                    if value.is_none() && column == Column::TotalLatencyMs && derive::is_reversed(self) {
+                        self.unfit(column, Unfit::OutOfRange);
+                    }
                     builder.number(self.note(column, value));
                 }
                 Kind::Number => {

@@ -4,11 +4,14 @@
 //! and so that a scan can be cut and sent elsewhere. NDJSON is split by byte ranges; everything that cannot be split
 //! (arrays, CSV, compressed files, streams) is one piece, read whole in bounded memory.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
@@ -49,6 +52,7 @@ pub struct LogScan {
     mappings: Arc<[Mapping]>,
     rejects: Arc<Rejects>,
     handover: Arc<Handover>,
+    plans: Arc<Plans>,
     projection: SplitProjection,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
@@ -72,6 +76,7 @@ impl LogScan {
             mappings,
             rejects,
             handover: Arc::default(),
+            plans: Arc::default(),
             batch_size: 8192,
             metrics: ExecutionPlanMetricsSet::new(),
         };
@@ -116,10 +121,10 @@ impl FileSource for LogScan {
         _: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let read =
-            |mapping: &Mapping| ReadPlan::new(&self.schema, &self.projection.file_indices, mapping).map(Arc::new);
         let opener = LogOpener {
-            plans: self.mappings.iter().map(read).collect::<Result<_, _>>()?,
+            plans: self.plans.clone(),
+            mappings: self.mappings.clone(),
+            columns: self.projection.file_indices.clone(),
             schema: self.schema.clone(),
             rejects: self.rejects.clone(),
             handover: self.handover.clone(),
@@ -168,7 +173,7 @@ impl FileSource for LogScan {
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
         let merged = self.projection.source.try_merge(projection)?;
         let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
-        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+        Ok(Some(Arc::new(Self { projection, plans: Arc::default(), ..self.clone() })))
     }
 
     fn apply_expressions(
@@ -179,9 +184,26 @@ impl FileSource for LogScan {
     }
 }
 
+/// How the logs of each mapping are read, for the columns of one scan: settled by the thread that asks first.
+#[derive(Default)]
+struct Plans(Mutex<HashMap<usize, Arc<ReadPlan>>>);
+
+impl Plans {
+    fn of(&self, mapping: usize, new: impl FnOnce() -> Result<ReadPlan, ArrowError>) -> Result<Arc<ReadPlan>> {
+        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match plans.entry(mapping) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(free) => Ok(free.insert(Arc::new(new()?)).clone()),
+        }
+    }
+}
+
 /// Opens the pieces of one partition.
 struct LogOpener {
-    plans: Vec<Arc<ReadPlan>>,
+    plans: Arc<Plans>,
+    mappings: Arc<[Mapping]>,
+    /// The columns of the table that are read.
+    columns: Vec<usize>,
     schema: Arc<LogSchema>,
     rejects: Arc<Rejects>,
     handover: Arc<Handover>,
@@ -195,7 +217,8 @@ impl FileOpener for LogOpener {
         let file = piece.extension::<Arc<LogFile>>().cloned();
         let file =
             file.ok_or_else(|| DataFusionError::Internal("a piece of a log scan carries no log file".to_owned()))?;
-        let plan = self.plans[file.mapping].clone();
+        let new = || ReadPlan::new(&self.schema, &self.columns, &self.mappings[file.mapping]);
+        let plan = self.plans.of(file.mapping, new)?;
         let range = piece.range.as_ref().map(|range| (range.start as u64, range.end as u64));
         let could_not =
             |error| DataFusionError::External(format!("could not open {}: {error}", file.input.name).into());

@@ -1,27 +1,27 @@
 //! The key paths that a plan reads, each with a number, and how a profile's paths become lookups by number.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 
 use crate::profile::{Condition, Step, ValuePath};
+use crate::source::json::unescape;
 use crate::source::json::walk;
 use crate::source::reader::RawRecord;
-use crate::source::value::{RawValue, unescape};
+use crate::source::value::RawValue;
 
 /// Key paths, numbered as they come. Equal paths share a slot.
 #[derive(Debug, Default)]
 pub struct Slots {
-    paths: Vec<Vec<String>>,
+    numbers: HashMap<Vec<String>, u32>,
     /// The well-known keys of what is measured of requests.
     pub measures: Vec<u32>,
 }
 
 impl Slots {
     pub fn of(&mut self, path: Vec<String>) -> u32 {
-        let known = self.paths.iter().position(|known| *known == path);
-        known.unwrap_or_else(|| {
-            self.paths.push(path);
-            self.paths.len() - 1
-        }) as u32
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(path).or_insert(next)
     }
 
     pub fn lookup(&mut self, path: &ValuePath) -> Lookup {
@@ -52,8 +52,11 @@ impl Slots {
         Test { keys, any, without, is, not, starts }
     }
 
+    /// The paths in the order of their numbers.
     pub fn into_paths(self) -> Vec<Vec<String>> {
-        self.paths
+        let mut paths: Vec<(Vec<String>, u32)> = self.numbers.into_iter().collect();
+        paths.sort_unstable_by_key(|(_, number)| *number);
+        paths.into_iter().map(|(path, _)| path).collect()
     }
 }
 

@@ -180,3 +180,15 @@ fn what_only_says_something_about_a_request_is_an_event_of_it() {
     let report = workspace.sql(both, &["pod.log"]);
     assert_eq!((&report.row()["n"], report.records().used), (&json!(1), 1));
 }
+
+#[test]
+fn a_proposed_profile_is_accepted_whatever_the_keys_are() {
+    let record =
+        r#"{"id":"x","a\nb = 1":1,"q\"z":"v","ttft_ms":4,"model":"m","k\\w":2,"a.b":1,"*":1,"x[0]":2,"":3,"日本":1}"#;
+    let workspace = Workspace::with("log.ndjson", record);
+    let proposal = workspace.run(&["profiles", "init", "log.ndjson"]).exits(0);
+    workspace.write("mine.toml", proposal.text());
+    let report =
+        workspace.report(&["sql", "SELECT request_id, ttft_ms FROM logs", "--profile", "./mine.toml", "log.ndjson"]);
+    assert_eq!(report.rows(), [json!({"request_id": "x", "ttft_ms": 4.0})]);
+}

@@ -456,3 +456,18 @@ fn input_that_leaves_cached_tokens_out_is_read_with_them_and_told() {
         assert_eq!(filtered.column("request_id"), ["a"], "{log}");
     }
 }
+
+#[test]
+fn a_record_that_ends_before_it_begins_tells_no_latency_and_is_counted() {
+    let log =
+        "{\"request_id\":\"a\",\"timestamp\":\"2026-01-02T03:00:09Z\",\"completed_at\":\"2026-01-02T03:00:05Z\"}\n";
+    let workspace = Workspace::with("log.ndjson", log);
+    workspace.write("log.csv", "request_id,timestamp,completed_at\na,2026-01-02T03:00:09Z,2026-01-02T03:00:05Z\n");
+    let copy = "SELECT request_id, timestamp, completed_at FROM logs";
+    workspace.run(&["sql", copy, "--format", "parquet", "-o", "log.parquet", "log.ndjson"]).exits(0);
+    for log in ["log.ndjson", "log.csv", "log.parquet"] {
+        let report = workspace.sql("SELECT total_latency_ms FROM logs", &[log]);
+        assert_eq!(report.row()["total_latency_ms"], json!(null), "{log}");
+        assert_eq!(report.note("unfit_value").1, Some(1), "{log}");
+    }
+}

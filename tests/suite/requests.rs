@@ -233,3 +233,12 @@ fn requests_without_a_common_id_are_matched_by_time_model_and_tokens_where_that_
     let alone = workspace.run(&["latency", "--match", "asof", "gateway.ndjson"]).refusal(2);
     assert!(alone.contains("--requests"), "{alone}");
 }
+
+#[test]
+fn a_condition_may_ask_what_only_whole_requests_have() {
+    let workspace = generated();
+    let query = ["sql", "SELECT min(attempts) AS fewest, count(*) AS n FROM requests", "--requests"];
+    let report = workspace.report(&[&query[..], &["--where", "attempts > 1"], &LOGS[..]].concat());
+    let all = workspace.sql("SELECT count(*) AS n FROM requests WHERE attempts > 1", &LOGS);
+    assert_eq!((&report.row()["fewest"], &report.row()["n"]), (&json!(2), &all.row()["n"]));
+}

@@ -19,7 +19,8 @@ use super::decoder::{LineDecoder, Sink};
 use super::record::Record;
 use super::simd::Instructions;
 use super::wanted::Wanted;
-use crate::source::value::{RawValue, Reject, unescape};
+use crate::source::json::unescape;
+use crate::source::value::{RawValue, Reject};
 
 const LONG_KEY: &str = "a_key_that_is_longer_than_one_window_of_bytes";
 /// Keys as written; `a\u0062` is `ab` again.

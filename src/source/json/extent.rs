@@ -7,6 +7,7 @@
 use super::parse::nested_end;
 use super::scalar::scalar_length;
 use super::simd::{Lanes, Task, Text, WINDOW};
+use super::unescape::first_of_pairs;
 
 /// The end of the string whose content starts at `at`, which is the place of its closing quote.
 pub(super) struct StringEnd<'a> {
@@ -21,15 +22,22 @@ impl Task for StringEnd<'_> {
     fn run<L: Lanes>(self, lanes: L) -> Option<u32> {
         let StringEnd { text, mut at } = self;
         while at + WINDOW as u32 <= text.nowhere() {
-            match lanes.string_stops(text.window(at)) {
-                0 => at += WINDOW as u32,
-                stops => {
-                    at += stops.trailing_zeros();
-                    match text.byte(at) {
-                        b'"' => return Some(at),
-                        _ => at += escape_length(&text.bytes()[at as usize..])?,
-                    }
-                }
+            let (quotes, backslashes) = lanes.quotes_and_backslashes(text.window(at));
+            let escapes = first_of_pairs(backslashes);
+            let end = quotes & !(escapes << 1);
+            // Escaped quotes and backslashes need no second look; in a text that holds JSON they are many.
+            let others = escapes & !((quotes | backslashes) >> 1);
+            let next = end | others;
+            if next == 0 {
+                // a branch, so that the next window need not wait for what is in this one
+                at += WINDOW as u32;
+                continue;
+            }
+            at += next.trailing_zeros();
+            if next & next.wrapping_neg() & others != 0 {
+                at += escape_length(&text.bytes()[at as usize..])?;
+            } else {
+                return Some(at);
             }
         }
         None

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::Span;
-use crate::source::value::unescape;
+use crate::source::json::unescape;
 
 /// A key as written, without its quotes.
 #[derive(Clone, Copy)]

@@ -28,9 +28,16 @@ pub(super) trait Lanes: Copy {
     fn equal(self, left: &[u8; WINDOW], right: &[u8; WINDOW]) -> u32;
     /// The quotes and backslashes.
     fn string_stops(self, window: &[u8; WINDOW]) -> u32;
+    /// The same apart.
+    fn quotes_and_backslashes(self, window: &[u8; WINDOW]) -> (u32, u32);
     /// What can be wrong with a number: a bit for each byte that is no decimal digit; and a bit for
     /// each full stop behind the first byte, the first bit being set if the first byte is `0`.
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32);
+
+    /// The backslashes, and the bytes behind which an escape of another character may begin: those from 0x60 to 0x7f.
+    fn backslashes_and_letters(self, window: &[u8; WINDOW]) -> (u32, u32);
+    /// The bytes without those that `dropped` has a bit for, and then any bytes.
+    fn without(self, word: &[u8; 8], dropped: u8) -> [u8; 8];
 
     /// Starts work that is built for these instructions, as a function of its own.
     fn run<T: Task>(self, task: T) -> T::Output;
@@ -136,16 +143,48 @@ impl Lanes for Portable {
         (0..WINDOW).fold(0, |mask, bit| mask | u32::from(matches!(window[bit], b'"' | b'\\')) << bit)
     }
 
+    fn quotes_and_backslashes(self, window: &[u8; WINDOW]) -> (u32, u32) {
+        let mask = |is: u8| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(window[bit] == is) << bit);
+        (mask(b'"'), mask(b'\\'))
+    }
+
     fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
         let mask = |is: fn(u8) -> bool| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(is(window[bit])) << bit);
         let stops = mask(|byte| byte == b'.') & !1;
         (mask(|byte| !byte.is_ascii_digit()), stops | u32::from(window[0] == b'0'))
     }
 
+    fn backslashes_and_letters(self, window: &[u8; WINDOW]) -> (u32, u32) {
+        let mask = |is: fn(u8) -> bool| (0..WINDOW).fold(0, |mask, bit| mask | u32::from(is(window[bit])) << bit);
+        (mask(|byte| byte == b'\\'), mask(|byte| (0x60..0x80).contains(&byte)))
+    }
+
+    fn without(self, word: &[u8; 8], dropped: u8) -> [u8; 8] {
+        KEPT[usize::from(dropped)].map(|place| word[usize::from(place)])
+    }
+
     fn run<T: Task>(self, task: T) -> T::Output {
         task.run(self)
     }
 }
+
+/// For each set of eight bytes that are dropped, where the others stand.
+static KEPT: [[u8; 8]; 256] = {
+    let mut kept = [[0; 8]; 256];
+    let mut dropped = 0;
+    while dropped < 256 {
+        let (mut place, mut next) = (0, 0);
+        while place < 8 {
+            if dropped >> place & 1 == 0 {
+                kept[dropped][next] = place as u8;
+                next += 1;
+            }
+            place += 1;
+        }
+        dropped += 1;
+    }
+    kept
+};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::Avx2;
@@ -198,9 +237,27 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn quotes_and_backslashes(self, window: &[u8; WINDOW]) -> (u32, u32) {
+            // SAFETY: `self` proves that the processor has the instructions.
+            unsafe { quotes_and_backslashes(window) }
+        }
+
+        #[inline(always)]
         fn non_digits_and_stops(self, window: &[u8; WINDOW]) -> (u32, u32) {
             // SAFETY: `self` proves that the processor has the instructions.
             unsafe { non_digits_and_stops(window) }
+        }
+
+        #[inline(always)]
+        fn backslashes_and_letters(self, window: &[u8; WINDOW]) -> (u32, u32) {
+            // SAFETY: `self` proves that the processor has the instructions.
+            unsafe { backslashes_and_letters(window) }
+        }
+
+        #[inline(always)]
+        fn without(self, word: &[u8; 8], dropped: u8) -> [u8; 8] {
+            // SAFETY: `self` proves that the processor has the instructions.
+            unsafe { without(word, dropped) }
         }
 
         #[inline(always)]
@@ -258,6 +315,29 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
+    fn backslashes_and_letters(window: &[u8; WINDOW]) -> (u32, u32) {
+        let bytes = load(window);
+        let letters = _mm256_cmpgt_epi8(bytes, _mm256_set1_epi8(0x5f));
+        (bits(equals(bytes, b'\\')), bits(letters))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn without(word: &[u8; 8], dropped: u8) -> [u8; 8] {
+        let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(*word));
+        let places = _mm_cvtsi64_si128(i64::from_le_bytes(super::KEPT[usize::from(dropped)]));
+        _mm_cvtsi128_si64(_mm_shuffle_epi8(bytes, places)).to_le_bytes()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn quotes_and_backslashes(window: &[u8; WINDOW]) -> (u32, u32) {
+        let bytes = load(window);
+        (bits(equals(bytes, b'"')), bits(equals(bytes, b'\\')))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
     fn non_digits_and_stops(window: &[u8; WINDOW]) -> (u32, u32) {
         let bytes = load(window);
         // Moved so that the digits are the ten lowest of the signed bytes.
@@ -286,7 +366,11 @@ mod tests {
             prop_assert_eq!(fast.non_ascii != 0, plain.non_ascii != 0);
             prop_assert_eq!(avx2.equal(&left, &right), Portable.equal(&left, &right));
             prop_assert_eq!(avx2.string_stops(&left), Portable.string_stops(&left));
+            prop_assert_eq!(avx2.quotes_and_backslashes(&left), Portable.quotes_and_backslashes(&left));
             prop_assert_eq!(avx2.non_digits_and_stops(&left), Portable.non_digits_and_stops(&left));
+            prop_assert_eq!(avx2.backslashes_and_letters(&left), Portable.backslashes_and_letters(&left));
+            let (word, dropped) = (left.first_chunk().unwrap(), right[0]);
+            prop_assert_eq!(avx2.without(word, dropped), Portable.without(word, dropped));
         }
     }
 

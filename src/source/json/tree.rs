@@ -84,7 +84,7 @@ impl<'t> Tree<'t> {
             RawValue::Text { bytes, escaped: false } => Some(String::from_utf8_lossy(bytes)),
             RawValue::Text { bytes, escaped: true } => {
                 let mut text = Vec::with_capacity(bytes.len());
-                crate::source::value::unescape(bytes, &mut text);
+                crate::source::json::unescape(bytes, &mut text);
                 Some(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
             }
             RawValue::Number(text) => Some(String::from_utf8_lossy(text)),

@@ -1,6 +1,6 @@
 //! The key paths whose values are asked for, as a tree to walk down while parsing.
 
-use crate::source::value::unescape;
+use crate::source::json::unescape;
 
 /// The key paths whose values a query reads. A path's position is its slot.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use crate::profile::ValuePath;
+use crate::source::json::unescape;
 use crate::source::json::{Branches, ObjectWriter, Tree};
-use crate::source::value::{RawValue, unescape};
+use crate::source::value::RawValue;
 
 /// The record with the texts at the paths replaced by the JSON that they hold; a text that holds none stays.
 pub(super) fn opened(record: &[u8], paths: &[ValuePath]) -> Vec<u8> {

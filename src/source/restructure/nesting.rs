@@ -18,6 +18,9 @@ const BYTES: usize = 64 << 20;
 /// Ids that are remembered behind the window.
 const REMEMBERED: usize = 1 << 20;
 
+/// Calls above each other, at most; more are a circle.
+const DEEPEST: usize = 1024;
+
 /// Something that was observed.
 #[derive(Debug)]
 pub(super) struct Item {
@@ -51,18 +54,26 @@ impl Nesting {
             self.parents.insert(item.id.clone(), parent.clone());
             // it may be between a call that came before it and its parent
             if item.has_usage || self.outer.contains(&item.id) {
-                self.cover(Some(parent.clone()));
+                self.cover(&item.id, parent.clone());
             }
         }
         self.bytes += item.part.json.len();
         self.held.push_back(item);
     }
 
-    fn cover(&mut self, mut above: Option<String>) {
-        while let Some(id) = above.filter(|id| !self.outer.contains(id)) {
-            above = self.parents.get(&id).cloned();
-            self.outer.insert(id);
+    /// Notes that what is above a call has one below; nothing where the parents lead back to where they began.
+    fn cover(&mut self, id: &str, parent: String) {
+        let mut above = vec![parent];
+        while let Some(last) = above.last() {
+            if last == id || above.len() > DEEPEST {
+                return;
+            }
+            match self.parents.get(last) {
+                Some(next) if !self.outer.contains(last) => above.push(next.clone()),
+                _ => break,
+            }
         }
+        self.outer.extend(above);
     }
 
     /// Hands out what has passed the window.
@@ -116,5 +127,12 @@ mod tests {
         inner_first.reverse();
         assert_eq!(kept(&inner_first), ["d", "c", "b"]);
         assert_eq!(kept(&[("c", "b", true), ("a", "", true), ("b", "a", false)]), ["c", "b"]);
+    }
+
+    #[test]
+    fn of_calls_that_are_each_other_s_parents_one_is_a_request() {
+        assert_eq!(kept(&[("a", "b", true), ("b", "a", true)]), ["a"]);
+        assert_eq!(kept(&[("a", "a", true)]), ["a"]);
+        assert_eq!(kept(&[("x", "y", false), ("y", "x", false), ("c", "x", true)]), ["x", "y", "c"]);
     }
 }
