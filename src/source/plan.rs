@@ -75,9 +75,12 @@ impl ReadPlan {
         }
         dialects.extend(undescribed(mapping, schema, &wanted, fields, &mut slots));
         for dialect in &mut dialects {
-            let has_aliases = dialect.profile.as_ref().is_some_and(|profile| profile.aliases);
+            let profile = dialect.profile.clone();
+            let has_aliases = profile.as_ref().is_some_and(|profile| profile.aliases);
             for column in wanted.iter().filter(|_| has_aliases) {
-                if dialect.fields[column.index()].is_empty() {
+                // what the profile says of a column, even that it is nowhere, holds
+                let is_told = profile.iter().any(|profile| profile.columns.iter().any(|(told, _)| told == column));
+                if !is_told {
                     dialect.fields[column.index()] = candidates(mapping, *column, &mut slots);
                 }
             }
