@@ -17,6 +17,9 @@ use crate::source::table::LogTable;
 /// Consumers that an out-of-memory error names.
 const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::new(5).unwrap();
 
+/// Bytes of a budget for each row of a batch: a sort needs twice a wide row, and its merge a batch of every run.
+const ROW: usize = 64 << 10;
+
 /// A session that knows our functions and spills into `spill`.
 pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     let mut config = SessionConfig::new().with_target_partitions(limits.threads);
@@ -38,7 +41,7 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
         // What a sort keeps back for merging its runs must leave room for the runs themselves.
         config.options_mut().execution.sort_spill_reservation_bytes = (bytes / (16 * limits.threads)).min(10 << 20);
         // A merge holds a batch of every run and cannot spill: under a small budget the batches are small too.
-        let batch_size = (bytes / (4096 * limits.threads)).clamp(256, config.batch_size());
+        let batch_size = (bytes / (ROW * limits.threads)).clamp(256, config.batch_size());
         config = config.with_batch_size(batch_size);
         runtime = runtime.with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED_CONSUMERS)));
     }

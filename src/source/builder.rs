@@ -14,6 +14,12 @@ use crate::record::number::{self, Unfit};
 use crate::record::timestamp;
 use crate::source::row::{flag_word, is_missing_word};
 
+/// Room for so many texts. Blocks are small and stay so: a batch holds on to the whole of its last one.
+fn texts(rows: usize) -> StringViewBuilder {
+    let block = (rows * 8).clamp(4 << 10, 64 << 10);
+    StringViewBuilder::with_capacity(rows).with_fixed_block_size(block as u32)
+}
+
 /// Appends what `read` makes of a text, or null.
 fn append<T>(
     text: Option<&[u8]>,
@@ -101,7 +107,7 @@ pub(super) enum Builder {
 impl Builder {
     pub fn new(kind: Kind, rows: usize) -> Self {
         match kind {
-            Kind::Text | Kind::Id => Builder::Text(StringViewBuilder::with_capacity(rows)),
+            Kind::Text | Kind::Id => Builder::Text(texts(rows)),
             Kind::Count => Builder::Count(Numbers::new(rows)),
             Kind::Number | Kind::Duration => Builder::Number(Numbers::new(rows)),
             Kind::Time => Builder::Time(Numbers::new(rows)),

@@ -437,9 +437,10 @@ fn is_mark(tag: &[u8], mark: &str) -> bool {
     tag.split(|&byte| byte == b':').next() == Some(mark.as_bytes())
 }
 
-/// Text that is logged as a list of the numbers of its bytes.
+/// Text that is logged as a list of the numbers of its bytes, or texts that are logged as a list of them.
 fn bytes_of(json: &[u8]) -> Option<Vec<u8>> {
-    serde_json::from_slice::<Vec<u8>>(json).ok()
+    let texts = || serde_json::from_slice::<Vec<String>>(json).ok().map(|texts| texts.join("\n").into_bytes());
+    serde_json::from_slice::<Vec<u8>>(json).ok().or_else(texts)
 }
 
 /// Puts what stands from `start` on one line: newlines inside a JSON text are blanks, and other text is one record
