@@ -11,14 +11,15 @@ mod catalog;
 mod condition;
 mod file;
 mod path;
+mod pattern;
 mod rule;
 
 use jiff::tz::TimeZone;
-use regex::bytes::Regex;
 
 pub use catalog::Catalog;
 pub use condition::Condition;
 pub use path::{Step, ValuePath};
+pub use pattern::Pattern;
 pub use rule::{Clock, Origin, Part, Rule, UnitOf};
 
 use crate::record::Column;
@@ -37,7 +38,7 @@ pub struct Profile {
     /// One of these must hold.
     pub recognise: Vec<Condition>,
     /// Lines of plain text that are records: the named parts are their keys.
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
     /// Which of the records are no requests; the first that holds decides.
     pub skips: Vec<Skip>,
     pub columns: Vec<(Column, Vec<Rule>)>,
@@ -152,13 +153,22 @@ impl Profile {
     /// # Errors
     /// A [`Mistake`] that names the line.
     pub fn parse(name: &str, path: &str, text: &str) -> Result<Self, Mistake> {
-        file::profile(name, path, text)
+        file::profile(name, path, text, Pattern::parse)
+    }
+
+    /// Reads a profile that the program brings.
+    ///
+    /// # Errors
+    /// The same, but for patterns: a test compiles those.
+    fn embedded(name: &str, path: &str, text: &str) -> Result<Self, Mistake> {
+        file::profile(name, path, text, |text| Ok(Pattern::trusted(text)))
     }
 
     /// Whether a column is read from this key of a record, or from what is inside its value.
     pub fn reads(&self, key: &str) -> bool {
         let mut rules = self.columns.iter().flat_map(|(_, rules)| rules);
-        rules.any(|rule| matches!(&rule.origin, Origin::Paths(paths) if paths.iter().any(|path| path.keys.first().is_some_and(|first| first == key))))
+        let leads_there = |path: &ValuePath| path.keys.first().is_some_and(|first| first == key);
+        rules.any(|rule| matches!(&rule.origin, Origin::Paths(paths) if paths.iter().any(leads_there)))
     }
 
     /// Whether the producer writes envelopes around what others wrote.

@@ -1,9 +1,8 @@
 //! The text of a profile, read into a [`Profile`]: every mistake is named by its line.
 
-use regex::bytes::Regex;
-
 use super::condition::Condition;
 use super::path::ValuePath;
+use super::pattern::Pattern;
 use super::rule::{Clock, Origin, Part, Rule, UnitOf};
 use super::{Carries, Envelope, IdRule, Profile, Restructure, Skip};
 use crate::config::table::{Document, Table, Value};
@@ -15,7 +14,10 @@ use crate::request::{Mistake, Role, Word, Zone};
 /// The key that names what is there only in failures, among the columns.
 const ERROR: &str = "error";
 
-pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mistake> {
+/// How the text of a pattern is read.
+pub(super) type ReadPattern = fn(&str) -> Result<Pattern, regex::Error>;
+
+pub(super) fn profile(name: &str, path: &str, text: &str, read: ReadPattern) -> Result<Profile, Mistake> {
     let mut table = Document { path, text }.parse()?;
     let title = table.text("title")?.unwrap_or_else(|| name.to_owned());
     // where the facts come from is for people
@@ -24,7 +26,7 @@ pub(super) fn profile(name: &str, path: &str, text: &str) -> Result<Profile, Mis
     let zone = table.read("zone", Zone::parse)?.map(|zone| zone.rules);
     let recognise: Vec<Condition> =
         table.table_or_tables("recognise")?.into_iter().map(condition).collect::<Result<_, _>>()?;
-    let pattern = table.take("pattern").map(|value| pattern(&value)).transpose()?;
+    let pattern = table.take("pattern").map(|value| pattern(&value, read)).transpose()?;
     if pattern.is_none() && recognise.iter().all(|condition| *condition == Condition::default()) {
         return Err(table.mistake("a profile needs [recognise] or a pattern, to know its records by"));
     }
@@ -83,10 +85,10 @@ fn paths(table: &mut Table, key: &str) -> Result<Vec<ValuePath>, Mistake> {
     table.list(key, path)
 }
 
-fn pattern(value: &Value) -> Result<Regex, Mistake> {
+fn pattern(value: &Value, read: ReadPattern) -> Result<Pattern, Mistake> {
     let mut pattern = None;
     value.read(|text| {
-        pattern = Some(Regex::new(text));
+        pattern = Some(read(text));
         Ok(())
     })?;
     match pattern {

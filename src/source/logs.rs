@@ -8,10 +8,9 @@ use std::sync::atomic::AtomicUsize;
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
 use jiff::Timestamp;
-use regex::bytes::Regex;
 use tempfile::NamedTempFile;
 
-use crate::profile::Profile;
+use crate::profile::{Pattern, Profile};
 use crate::report::{Accounting, Note};
 use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
@@ -59,7 +58,7 @@ impl Logs {
     /// What must be unpacked to be read is unpacked into the folder `spill`.
     pub fn open(request: &Request, spill: &Path) -> anyhow::Result<Self> {
         let names: Vec<PathBuf> = request.logs.patterns.iter().map(|pattern| pattern.path()).collect();
-        let patterns: Vec<&Regex> = request
+        let patterns: Vec<&Pattern> = request
             .profiles
             .all()
             .iter()
@@ -209,7 +208,7 @@ const EVENTS_BEHIND: usize = 1 << 30;
 const LINES_LOOKED_AT: usize = 1000;
 
 /// Whether the first lines of a text are of a kind that some profile knows.
-fn has_known_lines(input: &Input, patterns: &[&Regex]) -> bool {
+fn has_known_lines(input: &Input, patterns: &[&Pattern]) -> bool {
     let Ok(contents) = input.open() else { return false };
     let lines = BufReader::new(contents.take(1 << 20)).split(b'\n').take(LINES_LOOKED_AT);
     lines.map_while(Result::ok).any(|line| patterns.iter().any(|pattern| pattern.is_match(&line)))

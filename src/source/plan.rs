@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use regex::bytes::RegexSet;
 
-use crate::profile::Carries;
+use crate::profile::{Carries, Pattern};
 use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, measures_a_request, tells_a_request};
 use crate::record::derive;
 use crate::record::outcome::Clue;
@@ -111,8 +111,8 @@ impl ReadPlan {
             |dialect: &Dialect| dialect.profile.as_ref().is_some_and(|profile| profile.pattern.is_some());
         let patterns = (0..dialects.len()).filter(|&number| names_a_part(&dialects[number])).collect();
         for part in dialects.iter().filter_map(|dialect| dialect.profile.as_ref()?.pattern.as_ref()) {
-            for name in part.capture_names().flatten() {
-                slots.of(vec![name.to_owned()]);
+            for name in part.names() {
+                slots.of(vec![name.clone()]);
             }
         }
         let paths = slots.into_paths();
@@ -152,7 +152,7 @@ impl ReadPlan {
     pub fn dialect_of_text(&self, line: &[u8]) -> Option<usize> {
         let set = self.pattern_set.get_or_init(|| {
             let pattern = |&number: &usize| self.dialects[number].profile.as_ref()?.pattern.as_ref();
-            RegexSet::new(self.patterns.iter().filter_map(pattern).map(|pattern| pattern.as_str())).ok()
+            RegexSet::new(self.patterns.iter().filter_map(pattern).map(Pattern::text)).ok()
         });
         let first = set.as_ref()?.matches(line).iter().next()?;
         self.patterns.get(first).copied()

@@ -198,6 +198,9 @@ impl Reading {
     fn computed<'a, R: RawRecord>(&'a self, number: Option<Cow<'a, [u8]>>, record: &'a R) -> Found<'a> {
         let (Some(number), Some(unit)) = (number, self.unit(record)) else { return Found::MISSING };
         let text = String::from_utf8_lossy(&number).into_owned();
+        if self.nulls.contains(&text) {
+            return Found::MISSING;
+        }
         match self.divide {
             None => Found::Computed(text, unit),
             Some(divisor) => match number::scaled(text.as_bytes(), PLACES) {

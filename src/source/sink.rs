@@ -124,7 +124,7 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
             _ => return self.desk.reader.counts.skip("text"),
         };
         let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_bytes()));
-        let mut record = TextRecord { parts: pattern.capture_names().flatten().filter_map(part).collect() };
+        let mut record = TextRecord { parts: pattern.names().iter().filter_map(|name| part(name)).collect() };
         if plan.rows == Rows::Events {
             // what happened is the line itself
             record.parts.extend(plan.slot_named("message").map(|slot| (slot, line)));
