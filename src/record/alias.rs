@@ -100,6 +100,21 @@ pub fn tells_a_request(column: Column) -> bool {
     }
 }
 
+/// Durations that a service also logs of other things than requests: how long a model took to load.
+const OF_ANYTHING: [&str; 4] = ["duration", "elapsed", "total_duration", "total_time"];
+
+/// Whether a key that fills a column also stands in lines that a logger writes about anything.
+pub fn is_of_anything(alias: &Alias) -> bool {
+    let is_stem = |stem: &&str| {
+        alias
+            .path
+            .first()
+            .and_then(|key| key.strip_prefix(*stem))
+            .is_some_and(|unit| unit.is_empty() || unit.starts_with('_'))
+    };
+    OF_ANYTHING.iter().any(is_stem)
+}
+
 /// Whether a record that has a value for the column was measured or names a model: no mere label, as loggers add them.
 pub fn measures_a_request(column: Column) -> bool {
     use Column::*;

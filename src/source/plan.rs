@@ -7,7 +7,9 @@ use datafusion::arrow::error::ArrowError;
 use regex::bytes::RegexSet;
 
 use crate::profile::{Carries, Pattern};
-use crate::record::alias::{Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, measures_a_request, tells_a_request};
+use crate::record::alias::{
+    Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, aliases, is_of_anything, measures_a_request, tells_a_request,
+};
 use crate::record::derive;
 use crate::record::outcome::Clue;
 use crate::record::{Column, Kind};
@@ -199,7 +201,10 @@ fn undescribed(
     let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
     let others: Vec<u32> = asked.chain(errors).map(|path| slots.of(path)).collect();
     let times = slots_of([Column::Timestamp].into_iter(), mapping, slots);
-    let is_line = Test::without(evidence.clone()).with(vec![keys(&LOGGER_KEYS, slots)]);
+    let of_anything = aliases(Column::TotalLatencyMs).into_iter().filter(is_of_anything);
+    let of_anything: Vec<u32> = of_anything.map(|alias| slots.of(alias.path)).collect();
+    let of_requests = evidence.iter().copied().filter(|slot| !of_anything.contains(slot));
+    let is_line = Test::without(of_requests).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
     let mut event = dialect(event, &Carries::Event);

@@ -471,3 +471,17 @@ fn a_record_that_ends_before_it_begins_tells_no_latency_and_is_counted() {
         assert_eq!(report.note("unfit_value").1, Some(1), "{log}");
     }
 }
+
+#[test]
+fn a_line_that_tells_how_long_something_took_is_no_request_unless_it_says_more_of_one() {
+    let log = [
+        r#"{"level":"INFO","msg":"model loaded","duration_ms":5000}"#,
+        r#"{"level":"INFO","msg":"served","duration_ms":700,"model":"m"}"#,
+        r#"{"level":"INFO","msg":"served","latency_ms":800}"#,
+        r#"{"duration_ms":900}"#,
+    ];
+    let report = Workspace::with("log.ndjson", log.join("\n"))
+        .sql("SELECT total_latency_ms FROM logs ORDER BY 1", &["log.ndjson"]);
+    assert_eq!(report.column("total_latency_ms"), [700.0, 800.0, 900.0]);
+    assert_eq!(report.counted("skipped"), 1);
+}
