@@ -38,7 +38,7 @@ pub fn aliases(column: Column) -> Vec<Alias> {
             }
         }
         Kind::Time => {
-            for stem in std::iter::once(column.name()).chain(stems(column).iter().copied()) {
+            for stem in explicit(column).iter().copied().chain([column.name()]).chain(stems(column).iter().copied()) {
                 found.push(top(stem, None));
                 found.extend(SUFFIXES.iter().map(|(suffix, unit)| top(&format!("{stem}{suffix}"), Some(*unit))));
             }
@@ -124,27 +124,21 @@ pub fn measures_a_request(column: Column) -> bool {
     }
 }
 
+/// Names that say more than the column's own: beside them `timestamp` is when the line was written.
+fn explicit(column: Column) -> &'static [&'static str] {
+    match column {
+        Column::Timestamp => &["arrival_time", "arrived_at", "received_at", "start_time", "started_at"],
+        _ => &[],
+    }
+}
+
 /// Other names of a column: whole keys, or for durations and times the key without its unit.
 fn stems(column: Column) -> &'static [&'static str] {
     match column {
         Column::RequestId => &["requestId", "req_id", "rid", "id"],
         Column::TraceId => &["traceId"],
         Column::SessionId => &["conversation_id"],
-        Column::Timestamp => &[
-            "TIMESTAMP",
-            "Timestamp",
-            "@timestamp",
-            "ts",
-            "time",
-            "arrival_time",
-            "arrived_at",
-            "received_at",
-            "start_time",
-            "started_at",
-            "created_at",
-            "created",
-            "date",
-        ],
+        Column::Timestamp => &["TIMESTAMP", "Timestamp", "@timestamp", "ts", "time", "created_at", "created", "date"],
         Column::FirstTokenAt => &["first_token_time"],
         Column::CompletedAt => &["complete_at", "finished_at", "ended_at", "end_time", "finish_time"],
         Column::Tenant => &["tenant_id"],

@@ -28,9 +28,9 @@ pub fn inputs(column: Column) -> &'static [Column] {
         Timestamp => &[CompletedAt, TotalLatencyMs, FirstTokenAt, TtftMs],
         TtftMs => &[FirstTokenAt, Timestamp, Stream, QueueWaitMs, PrefillTimeMs],
         PrefillTimeMs => &[TtftMs, QueueWaitMs],
-        DecodeTimeMs => &[TotalLatencyMs, TtftMs],
-        TpotMs => &[TotalLatencyMs, TtftMs, OutputTokens],
-        InputTokens => &[CachedTokens, CacheWriteTokens],
+        DecodeTimeMs => &[TotalLatencyMs, TtftMs, OutputTokens, Stream],
+        TpotMs => &[TotalLatencyMs, TtftMs, OutputTokens, Stream],
+        InputTokens => &[CachedTokens, CacheWriteTokens, OutputTokens, TotalTokens],
         CacheHit => &[CachedTokens],
         Failed => &[Status, ErrorCode, HttpStatus, FinishReason],
         _ => &[],
@@ -96,12 +96,18 @@ pub fn timestamp(record: &mut impl Logged) -> Option<(i64, bool)> {
 pub fn input_tokens(record: &mut impl Logged) -> Option<(i64, bool)> {
     let input = record.count(Column::InputTokens)?;
     match record.count(Column::CachedTokens) {
-        Some(cached) if cached > input => {
+        // a total that is just input and output says that the input is whole
+        Some(cached) if cached > input && !adds_up(record, input) => {
             let written = record.count(Column::CacheWriteTokens).unwrap_or(0);
             Some((input.saturating_add(cached).saturating_add(written), true))
         }
         _ => Some((input, false)),
     }
+}
+
+fn adds_up(record: &mut impl Logged, input: i64) -> bool {
+    let parts = record.count(Column::TotalTokens).zip(record.count(Column::OutputTokens));
+    parts.is_some_and(|(total, output)| input.checked_add(output) == Some(total))
 }
 
 /// Whether the prefix cache was hit, logged or from the cached tokens.
@@ -149,7 +155,13 @@ fn decode(record: &mut impl Logged) -> Option<f64> {
         None => between(record, Column::Timestamp, Column::CompletedAt)?,
     };
     let (ttft, _) = duration(record, Column::TtftMs)?;
-    Some(total - ttft)
+    let tokens = record.count(Column::OutputTokens);
+    is_streamed(record, ttft, total, tokens).then_some(total - ttft)
+}
+
+/// Whether the first token came before the last: where nothing was streamed, all come at once with the end.
+fn is_streamed(record: &mut impl Logged, ttft: f64, total: f64, tokens: Option<i64>) -> bool {
+    record.flag(Column::Stream) != Some(false) && (ttft != total || tokens.is_some_and(|tokens| tokens < 2))
 }
 
 /// (total - TTFT) / (output tokens - 1), null below 2 tokens.
@@ -157,13 +169,17 @@ fn tpot(record: &mut impl Logged) -> Option<f64> {
     let tokens = record.count(Column::OutputTokens).filter(|&tokens| tokens >= 2)?;
     let (ttft, _) = duration(record, Column::TtftMs)?;
     let (total, _) = duration(record, Column::TotalLatencyMs)?;
-    Some((total - ttft) / (tokens - 1) as f64)
+    is_streamed(record, ttft, total, Some(tokens)).then_some((total - ttft) / (tokens - 1) as f64)
 }
 
-/// Milliseconds from one logged time to a later one. The difference is taken in nanoseconds, so that it is exact.
+/// Milliseconds from one logged time to a later one. The difference is taken in nanoseconds, so that it is exact. Two
+/// times that are the same whole second tell nothing but that it was less than one.
 fn between(record: &mut impl Logged, from: Column, to: Column) -> Option<f64> {
     let end = record.time(to)?;
     let start = record.time(from)?;
+    if start == end && start % 1_000_000_000 == 0 {
+        return None;
+    }
     Some((end - start) as f64 / MS)
 }
 

@@ -25,6 +25,8 @@ pub struct Sighting<'a> {
     pub tenant: Option<&'a str>,
     pub prompt_hash: Option<&'a str>,
     pub output_tokens: Option<i64>,
+    /// It says how the request ended.
+    pub has_outcome: bool,
     /// A hash of all that it says.
     pub values: u64,
     /// Of sources of one role the higher is believed.
@@ -185,12 +187,29 @@ fn distance(one: Option<i64>, other: Option<i64>) -> i64 {
 /// The records of one request in one role as attempts in order, of each the best record first: that of the better source,
 /// and of a stream the last state.
 fn attempts(records: &[Sighting<'_>], members: Vec<usize>) -> Vec<Vec<usize>> {
+    let says_more = |index: &usize| {
+        let record = &records[*index];
+        record.end.is_some() || record.output_tokens.is_some() || record.attempt.is_some() || record.has_outcome
+    };
+    // a line that only says that a request began is no attempt of its own
+    let (mut whole, mut beginnings): (Vec<usize>, Vec<usize>) = members.into_iter().partition(says_more);
+    if whole.is_empty() {
+        std::mem::swap(&mut whole, &mut beginnings);
+    }
     let mut attempts: HashMap<_, Vec<usize>> = HashMap::new();
-    for index in members {
+    for index in whole {
         let record = &records[index];
         attempts.entry((record.start, record.attempt, record.model)).or_default().push(index);
     }
     let mut attempts: Vec<Vec<usize>> = attempts.into_values().collect();
+    for index in beginnings {
+        let start = records[index].start;
+        let next = |attempt: &&mut Vec<usize>| {
+            let behind = records[attempt[0]].start;
+            (behind < start, behind)
+        };
+        attempts.iter_mut().min_by_key(next).into_iter().for_each(|attempt| attempt.push(index));
+    }
     for attempt in &mut attempts {
         attempt.sort_by_key(|&index| {
             let record = &records[index];

@@ -76,7 +76,8 @@ pub fn float(text: &[u8]) -> Result<f64, Unfit> {
     }
 }
 
-/// A decimal number times 10^`scale`, exact: `"0.0171"` with scale 12 is 17100000000. For money.
+/// A decimal number times 10^`scale`: `"0.0171"` with scale 12 is 17100000000. For money. Digits behind that are the noise
+/// of a program that computed with floats, and rounded away.
 pub fn scaled(text: &[u8], scale: i32) -> Result<i128, Unfit> {
     Decimal::parse(text)?.scaled(scale)
 }
@@ -275,7 +276,23 @@ impl<'a> Decimal<'a> {
     }
 
     fn scaled(&self, scale: i32) -> Result<i128, Unfit> {
-        self.integer(self.exponent + i64::from(scale), Unfit::OutOfRange)
+        let exponent = self.exponent + i64::from(scale);
+        let Some(cut) = usize::try_from(-exponent).ok().filter(|cut| *cut > 0) else {
+            return self.integer(exponent, Unfit::OutOfRange);
+        };
+        let significant = self.digits.trim_ascii_start_zeros();
+        if significant.is_empty() {
+            return Ok(0);
+        }
+        // what would round to nothing is not nothing
+        let kept = significant.len().checked_sub(cut).ok_or(Unfit::OutOfRange)?;
+        let (kept, dropped) = significant.split_at(kept);
+        let whole = Decimal { negative: false, digits: Cow::Borrowed(kept), exponent: 0 };
+        match whole.integer(0, Unfit::OutOfRange)? + i128::from(dropped[0] >= b'5') {
+            0 => Err(Unfit::OutOfRange),
+            rounded if self.negative => Ok(-rounded),
+            rounded => Ok(rounded),
+        }
     }
 
     /// digits * 10^exponent as an integer; `inexact` where digits behind the point would be lost.
@@ -373,6 +390,8 @@ mod tests {
         assert_eq!(scaled(b"0.000225", 12), Ok(225_000_000));
         assert_eq!(scaled(b"1.71e-5", 12), Ok(17_100_000));
         assert_eq!(scaled(b"-3", 12), Ok(-3_000_000_000_000));
+        assert_eq!(scaled(b"0.00013500000000000003", 12), Ok(135_000_000));
+        assert_eq!(scaled(b"-0.0000000000015", 12), Ok(-2));
         assert_eq!(scaled(b"0.0000000000001", 12), Err(Unfit::OutOfRange));
     }
 

@@ -160,13 +160,16 @@ fn error(text: &[u8]) -> Verdict {
 
 /// Why generation ended. `length` and `content_filter` are hidden failures, not failed.
 fn finish_reason(text: &[u8]) -> Verdict {
-    const BAD: [&str; 5] = ["abort", "aborted", "error", "cancelled", "canceled"];
-    if text.is_empty() {
-        Verdict::Silent
-    } else if BAD.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes())) {
-        Verdict::Failed
-    } else {
-        Verdict::Succeeded
+    const GOOD: [&str; 12] =
+        ["stop", "length", "eos", "end", "turn", "max", "tool", "function", "content", "finish", "complete", "success"];
+    const BAD: [&str; 8] = ["abort", "error", "cancel", "fail", "timeout", "timed", "disconnect", "insufficient"];
+    let text = text.to_ascii_lowercase();
+    let tells = |words: &[&str]| words.iter().any(|word| memchr::memmem::find(&text, word.as_bytes()).is_some());
+    match () {
+        () if tells(&BAD) => Verdict::Failed,
+        () if tells(&GOOD) => Verdict::Succeeded,
+        // a word that nobody knows tells nothing
+        () => Verdict::Silent,
     }
 }
 

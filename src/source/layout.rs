@@ -186,7 +186,7 @@ impl Shortcut {
             }
             (Shortcut::Span { from, to }, Builder::Number(builder)) => {
                 let times = from.read(record, clock).zip(to.read(record, clock));
-                let span = times.filter(|(from, to)| from <= to);
+                let span = times.filter(|(from, to)| from < to);
                 let span = span.map(|(from, to)| builder.append_value((to - from) as f64 / 1_000_000.0));
                 span.map(|()| counts.derived(Column::TotalLatencyMs, 1)).is_some()
             }

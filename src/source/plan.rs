@@ -175,10 +175,17 @@ fn undescribed(
     let telling = Column::ALL.iter().copied().filter(|&column| tells_a_request(column) || mapping.is_mapped(column));
     let evidence = slots_of(telling, mapping, slots);
     let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
-    let event = Test::without(without_id).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]);
+    let of_anything = aliases(Column::TotalLatencyMs).into_iter().filter(is_of_anything);
+    let of_anything: Vec<u32> = of_anything.map(|alias| slots.of(alias.path)).collect();
+    let but_took = without_id.iter().copied().filter(|slot| !of_anything.contains(slot));
+    // an event may tell how long it took
+    let events = vec![
+        Test::without(but_took).with(vec![Lookup::of(ids.clone()), keys(&["event"], slots)]),
+        Test::without(without_id.clone()).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]),
+    ];
     let dialect = |recognise, carries: &Carries| Dialect {
         profile: None,
-        recognise: Recognition(vec![recognise]),
+        recognise: Recognition(recognise),
         skips: Vec::new(),
         embedded: Vec::new(),
         fields: vec![Candidates::new(); fields],
@@ -190,7 +197,7 @@ fn undescribed(
         role: mapping.role.clone(),
         carries: Cargo::new(carries, schema.rows, &mut Slots::default()),
     };
-    let mut request = dialect(Test::without([]), &Carries::Request);
+    let mut request = dialect(vec![Test::without([])], &Carries::Request);
     for &column in wanted {
         request.fields[column.index()] = candidates(mapping, column, slots);
     }
@@ -201,13 +208,11 @@ fn undescribed(
     let errors = ERROR_KEYS.iter().map(|key| vec![(*key).to_owned()]);
     let others: Vec<u32> = asked.chain(errors).map(|path| slots.of(path)).collect();
     let times = slots_of([Column::Timestamp].into_iter(), mapping, slots);
-    let of_anything = aliases(Column::TotalLatencyMs).into_iter().filter(is_of_anything);
-    let of_anything: Vec<u32> = of_anything.map(|alias| slots.of(alias.path)).collect();
     let of_requests = evidence.iter().copied().filter(|slot| !of_anything.contains(slot));
     let is_line = Test::without(of_requests).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
-    let mut event = dialect(event, &Carries::Event);
+    let mut event = dialect(events, &Carries::Event);
     for &column in wanted {
         event.fields[column.index()] = candidates(mapping, column, slots);
     }

@@ -485,3 +485,32 @@ fn a_line_that_tells_how_long_something_took_is_no_request_unless_it_says_more_o
     assert_eq!(report.column("total_latency_ms"), [700.0, 800.0, 900.0]);
     assert_eq!(report.counted("skipped"), 1);
 }
+
+#[test]
+fn money_with_the_noise_of_floats_is_rounded_and_not_lost() {
+    let log = "{\"model\":\"m\",\"cost\":0.30000000000000004}\n{\"model\":\"m\",\"cost\":1.3500000000000002e-05}\n";
+    let report = Workspace::with("log.ndjson", log).sql("SELECT sum(cost_logged) AS sum FROM logs", &["log.ndjson"]);
+    assert_eq!(report.row()["sum"], "0.3000135");
+    assert_eq!(report.notes("unfit_value"), []);
+}
+
+#[test]
+fn a_start_that_is_named_so_is_the_arrival_and_not_when_the_line_was_written() {
+    let log = r#"{"model":"m","timestamp":"2026-01-02T03:00:05Z","start_time":"2026-01-02T03:00:00Z","end_time":"2026-01-02T03:00:05.5Z"}"#;
+    let report = Workspace::with("log.ndjson", log).sql("SELECT total_latency_ms FROM logs", &["log.ndjson"]);
+    assert_eq!(report.row()["total_latency_ms"], 5500.0);
+}
+
+#[test]
+fn what_was_not_streamed_and_what_lies_within_one_second_of_a_coarse_clock_has_no_value() {
+    let log = [
+        r#"{"id":"a","stream":false,"ttft_ms":1500,"latency_ms":1500,"completion_tokens":200}"#,
+        r#"{"id":"b","ttft_ms":1500,"latency_ms":1500,"completion_tokens":200}"#,
+        r#"{"id":"c","start_time":1767322800,"end_time":1767322800,"completion_tokens":2}"#,
+        r#"{"id":"d","stream":true,"ttft_ms":500,"latency_ms":1500,"completion_tokens":201}"#,
+    ];
+    let workspace = Workspace::with("log.ndjson", log.join("\n"));
+    let report = workspace.sql("SELECT total_latency_ms, tpot_ms FROM logs ORDER BY request_id", &["log.ndjson"]);
+    assert_eq!(report.column("tpot_ms"), [json!(null), json!(null), json!(null), json!(5.0)]);
+    assert_eq!(report.column("total_latency_ms")[2], json!(null));
+}

@@ -242,3 +242,16 @@ fn a_condition_may_ask_what_only_whole_requests_have() {
     let all = workspace.sql("SELECT count(*) AS n FROM requests WHERE attempts > 1", &LOGS);
     assert_eq!((&report.row()["fewest"], &report.row()["n"]), (&json!(2), &all.row()["n"]));
 }
+
+#[test]
+fn a_line_that_only_says_that_a_request_began_is_no_attempt() {
+    let config = "[[source]]\nname = \"e\"\nrole = \"engine\"\npaths = [\"*.ndjson\"]\n";
+    let workspace = Workspace::with("infer-stats.toml", config);
+    let lines = [
+        json!({"request_id": "a", "timestamp": "2026-01-02T03:00:01Z", "model": "m"}),
+        json!({"request_id": "a", "timestamp": "2026-01-02T03:00:03Z", "model": "m", "latency_ms": 2000}),
+    ];
+    write(&workspace, "pair.ndjson", &lines);
+    let report = workspace.sql("SELECT attempts, total_latency_ms FROM requests", &["pair.ndjson"]);
+    assert_eq!(report.rows(), [json!({"attempts": 1, "total_latency_ms": 2000.0})]);
+}

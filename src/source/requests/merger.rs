@@ -28,6 +28,9 @@ const HELD: usize = 64;
 /// All roles, the gateway first.
 pub(super) const ROLES: [Role; 3] = [Role::Gateway, Role::Engine, Role::App];
 
+/// What says how a request ended.
+const OUTCOMES: [Column; 4] = [Column::Status, Column::ErrorCode, Column::HttpStatus, Column::FinishReason];
+
 /// What was found out about records on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCounts {
@@ -197,6 +200,7 @@ impl Merger {
             tenant: text(column(Column::Tenant), row.1),
             prompt_hash: text(column(Column::PromptHash), row.1),
             output_tokens: count(column(Column::OutputTokens), row.1),
+            has_outcome: OUTCOMES.iter().any(|outcome| column(*outcome).is_some_and(|array| array.is_valid(row.1))),
             values: self.held[row.0].hashes[row.1],
             priority: self.priorities.iter().find(|(name, _)| name == file).map_or(0, |(_, priority)| *priority),
         }
