@@ -18,6 +18,7 @@ use crate::report::template::Filled;
 use crate::report::{Accounting, Note, Report, ReportColumn, Rows};
 use crate::request::{Ask, Dimension, Percentile, Request, Word};
 use crate::source::logs::Logs;
+use crate::source::reader::REQUEST;
 
 /// What was asked, as far as a report repeats it.
 pub struct Question<'a> {
@@ -112,7 +113,11 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     let more = if source.rejected > examples.len() as u64 { "; and others" } else { "" };
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
     for (reason, count) in &counts.skipped {
-        note("skipped", *count, format!("records are no requests: {reason}"));
+        let text = match reason.as_str() {
+            REQUEST => "records are no events but requests".to_owned(),
+            reason => format!("records are no requests: {reason}"),
+        };
+        note("skipped", *count, text);
     }
     let text =
         "records have no time of their own; theirs is that of the envelope around them, about when they were written";

@@ -287,11 +287,15 @@ fn column_plan(
         _ => None,
     });
     // derivation inputs are read only where something is derived
-    let needed = canonical.flat_map(|column| match class.derived.contains(&column) || column == Column::Failed {
-        true => derive::with_inputs([column]),
-        false => vec![column],
-    });
     let origins_of = |column: Column| origins(&mapping.candidates(column).0, &class.schema, column.kind());
+    let needed = canonical.flat_map(|column| match column {
+        _ if !class.derived.contains(&column) && column != Column::Failed => vec![column],
+        // where no total can speak for the input, nothing of it need be read
+        Column::InputTokens if origins_of(Column::TotalTokens).is_empty() => {
+            vec![column, Column::CachedTokens, Column::CacheWriteTokens]
+        }
+        _ => derive::with_inputs([column]),
+    });
     let errors = ERROR_KEYS.iter().filter(|key| class.schema.field_with_name(key).is_ok());
     let partition =
         |name: &str| class.file.partitions.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());

@@ -21,6 +21,9 @@ use crate::source::schema::Rows;
 use crate::source::slots::Test;
 use crate::source::value::RawValue;
 
+/// Why a record is no event.
+pub const REQUEST: &str = "request";
+
 /// A record whose values can be asked for by slot.
 pub trait RawRecord {
     fn raw(&self, slot: usize) -> RawValue<'_>;
@@ -238,7 +241,7 @@ impl RecordReader {
             Fate::Opened | Fate::Row => return Pushed::Opened { dialect },
             Fate::Other => self.counts.skip(match self.plan.rows {
                 Rows::Requests => "event",
-                Rows::Events => "request",
+                Rows::Events => REQUEST,
             }),
             Fate::Skipped(reason) => self.counts.skip(&self.plan.dialects[dialect].skips[reason].0),
         }
