@@ -171,18 +171,19 @@ impl Columns<'_> {
     fn input_tokens(&mut self, logged: ArrayRef) -> Result<ArrayRef, ArrowError> {
         let cached = self.logged(Column::CachedTokens)?;
         let leaves_out = gt(&cached.as_primitive::<Int64Type>(), &logged.as_primitive::<Int64Type>())?;
-        let count = leaves_out.true_count();
-        if count == 0 {
+        if leaves_out.true_count() == 0 {
             return Ok(logged);
         }
-        self.counts.disjoint += count as u64;
-        self.logged(Column::CacheWriteTokens)?;
-        let mut row = Row { known: &self.known, row: 0 };
+        for &input in derive::inputs(Column::InputTokens) {
+            self.logged(input)?;
+        }
+        let (mut row, mut added) = (Row { known: &self.known, row: 0 }, 0);
         let mut builder = Int64Builder::with_capacity(logged.len());
         for index in 0..logged.len() {
             row.row = index;
-            builder.append_option(derive::input_tokens(&mut row).map(|(tokens, _)| tokens));
+            builder.append_option(counted(derive::input_tokens(&mut row), &mut added));
         }
+        self.counts.disjoint += added;
         Ok(Arc::new(builder.finish()))
     }
 

@@ -435,19 +435,24 @@ fn input_that_leaves_cached_tokens_out_is_read_with_them_and_told() {
         r#"{"request_id":"b","prompt_tokens":20,"cached_tokens":20}"#,
         r#"{"request_id":"c","prompt_tokens":20,"cached_tokens":null}"#,
         r#"{"request_id":"d","cached_tokens":5}"#,
+        r#"{"request_id":"e","prompt_tokens":100,"cached_tokens":101,"completion_tokens":20,"total_tokens":120}"#,
     ];
     let workspace = Workspace::with("log.ndjson", log.join("\n"));
     let copy = "SELECT request_id, input_tokens AS prompt_tokens, cached_tokens, cache_write_tokens FROM logs";
     workspace.write(
         "log.csv",
-        "request_id,prompt_tokens,cached_tokens,cache_write_tokens\na,20,900,80\nb,20,20,\nc,20,,\nd,,5,\n",
+        "request_id,prompt_tokens,cached_tokens,cache_write_tokens,completion_tokens,total_tokens\na,20,900,80,,\nb,20,20,,,\nc,20,,,,\nd,,5,,,\ne,100,101,,20,120\n",
     );
-    let raw = "SELECT request_id, \"in\" AS prompt_tokens, cached_tokens, cache_write_tokens FROM logs";
+    let raw = "SELECT request_id, \"in\" AS prompt_tokens, cached_tokens, cache_write_tokens, output_tokens, total_tokens FROM logs";
     let columns = ["--column", "in=prompt_tokens:int", "--format", "parquet", "-o", "log.parquet", "log.ndjson"];
     workspace.run(&[&["sql", raw], &columns[..]].concat()).exits(0);
     for log in ["log.ndjson", "log.csv", "log.parquet"] {
         let report = workspace.sql(&format!("{copy} ORDER BY 1"), &[log]);
-        assert_eq!(report.column("prompt_tokens"), [json!(1000), json!(20), json!(20), json!(null)], "{log}");
+        assert_eq!(
+            report.column("prompt_tokens"),
+            [json!(1000), json!(20), json!(20), json!(null), json!(100)],
+            "{log}"
+        );
         assert_eq!(report.note("cached_above_input").1, Some(1), "{log}");
         // whatever else the query reads
         let alone = workspace.sql("SELECT input_tokens FROM logs ORDER BY request_id", &[log]);
