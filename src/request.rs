@@ -200,10 +200,10 @@ impl Request {
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
         let profiles = Catalog::with(&config.profiles);
         let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
-        let of_requests = |given: bool, flag: &'static str| match given && !may_merge {
-            true => Err(Mistake::NotOfRequests { flag }),
-            false => Ok(given),
-        };
+        let of_requests = [(input.fix_skew, "--fix-skew"), (input.matching == Matching::AsOf, "--match asof")];
+        if let Some((_, flag)) = of_requests.into_iter().find(|(given, _)| *given && !may_merge) {
+            return Err(Mistake::NotOfRequests { flag });
+        }
         Ok(Request {
             ask,
             logs: LogSelection::find(&input.logs, place, &config, &mut notes)?,
@@ -220,11 +220,8 @@ impl Request {
             maps: Map::parse_all(&input.maps, canonical_columns)?,
             columns: ExtraColumn::parse_all(&input.columns, canonical_columns)?,
             merges: input.requests,
-            fixes_skew: of_requests(input.fix_skew, "--fix-skew")?,
-            matching: match of_requests(input.matching == Matching::AsOf, "--match asof")? {
-                true => Matching::AsOf,
-                false => Matching::Id,
-            },
+            fixes_skew: input.fix_skew,
+            matching: input.matching,
             profile: input.profile.as_deref().map(|named| profiles.named(named, &place.folder)).transpose()?,
             profiles,
             buckets: buckets(&input, &config)?,

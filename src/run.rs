@@ -234,7 +234,8 @@ async fn ask_statement(
     answer::report(question, answer, logs, request)
 }
 
-/// The request's time range and `--where` as one condition on rows of a table; a record without a timestamp is outside every range.
+/// The request's time range and `--where` as one condition on rows of a table; a record without a timestamp is outside
+/// every range.
 fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -> anyhow::Result<Option<Expr>> {
     let table = DFSchema::try_from(subject.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
@@ -254,21 +255,25 @@ fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -
 
 /// The asked time range alone, which holds for events too.
 fn time_range(request: &Request) -> Option<Expr> {
-    let time = || col(Column::Timestamp.name());
-    let since = request.time.since.map(|since| time().gt_eq(lit(instant(Some(since)))));
-    let until = request.time.until.map(|until| time().lt(lit(instant(Some(until)))));
-    [since, until].into_iter().flatten().reduce(Expr::and)
+    between(request.time.since, request.time.until)
 }
 
 /// Records that may be part of a request in the asked time range: those around it by more than any clock is wrong, and
 /// those without a time.
 fn margin(request: &Request) -> Option<Expr> {
     const MARGIN: SignedDuration = SignedDuration::from_hours(26);
+    let beyond = |time: Timestamp, by: SignedDuration| time.checked_add(by).unwrap_or(time);
+    let since = request.time.since.map(|since| beyond(since, -MARGIN));
+    let until = request.time.until.map(|until| beyond(until, MARGIN));
+    between(since, until).map(|near| near.or(col(Column::Timestamp.name()).is_null()))
+}
+
+/// Whether a row's time is in a range; None where the range is open at both ends.
+fn between(since: Option<Timestamp>, until: Option<Timestamp>) -> Option<Expr> {
     let time = || col(Column::Timestamp.name());
-    let beyond = |time: Timestamp, by: SignedDuration| lit(instant(time.checked_add(by).ok().or(Some(time))));
-    let since = request.time.since.map(|since| time().gt_eq(beyond(since, -MARGIN)));
-    let until = request.time.until.map(|until| time().lt(beyond(until, MARGIN)));
-    [since, until].into_iter().flatten().reduce(Expr::and).map(|near| near.or(time().is_null()))
+    let since = since.map(|since| time().gt_eq(lit(instant(Some(since)))));
+    let until = until.map(|until| time().lt(lit(instant(Some(until)))));
+    [since, until].into_iter().flatten().reduce(Expr::and)
 }
 
 fn is_of_many_records(expression: &Expr) -> bool {

@@ -51,8 +51,7 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
 }
 
 /// The table `logs`, the table `requests` of records put together, the table `events` of what else is said about them, and
-/// the view `inference_logs`: the rows of `logs` with
-/// the time as `ts` too, so that SQL people already have runs as it is.
+/// the view `inference_logs`: the rows of `logs` with the time as `ts` too, so that SQL people already have runs as it is.
 pub async fn register_logs(
     context: &SessionContext,
     logs: LogTable,

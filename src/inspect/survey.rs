@@ -265,10 +265,7 @@ impl<'a> Part<'a> {
         self.nest = Nest::of_course(Course::of_piece(piece.map(|(start, _)| start)));
         let read = self.records(piece);
         let mut nest = std::mem::take(&mut self.nest);
-        match piece {
-            None => nest.finish(&mut self.sink(0).desk),
-            Some(_) => handover.settle(&mut nest, &mut self.sink(0).desk),
-        }
+        handover.settle(&mut nest, &mut self.sink(0).desk);
         self.end_batch()?;
         if let Err(error) = read {
             let error = error.downcast::<io::Error>()?;

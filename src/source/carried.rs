@@ -30,6 +30,13 @@ pub struct Carried<'a> {
 }
 
 impl Labels {
+    /// Those of a record, kept beyond it.
+    pub fn of(carried: Carried<'_>) -> Self {
+        let mut labels = Self::default();
+        labels.extend(carried);
+        labels
+    }
+
     pub fn clear(&mut self) {
         self.text.clear();
         self.labels.clear();

@@ -113,6 +113,11 @@ impl Nest {
         Self { course, ..Self::default() }
     }
 
+    /// Whether its records are those of a piece of a log only.
+    pub fn is_part(&self) -> bool {
+        self.course.is_part()
+    }
+
     /// Whether nothing waits to be decoded.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
@@ -215,10 +220,9 @@ impl Nest {
         }
         if standing == Standing::Unknown {
             let text = self.lines.text.split_off(start);
-            let mut carried = Labels::default();
-            carried.extend(self.lines.labels.range(labels));
+            let labels = Labels::of(self.lines.labels.range(labels));
             let what = What::Piece { by: self.stream.clone(), ending };
-            self.deferred.push(Deferred { offset: from.offset, labels: carried, text, what });
+            self.deferred.push(Deferred { offset: from.offset, labels, text, what });
             return;
         }
         if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
@@ -256,8 +260,7 @@ impl Nest {
     fn take_apart(&mut self, dialect: usize, described: &Dialect, text: &[u8], from: Whence<'_>, desk: &mut Desk<'_>) {
         let Some(profile) = &described.profile else { return };
         if self.course.is_part() && profile.restructure.is_some_and(Restructure::spans_records) {
-            let mut labels = Labels::default();
-            labels.extend(from.carried);
+            let labels = Labels::of(from.carried);
             let what = What::Record { dialect };
             return self.deferred.push(Deferred { offset: from.offset, labels, text: text.to_vec(), what });
         }

@@ -197,9 +197,12 @@ fn undescribed(
         role: mapping.role.clone(),
         carries: Cargo::new(carries, schema.rows, &mut Slots::default()),
     };
+    let mut event = dialect(events, &Carries::Event);
     let mut request = dialect(vec![Test::without([])], &Carries::Request);
     for &column in wanted {
-        request.fields[column.index()] = candidates(mapping, column, slots);
+        let found = candidates(mapping, column, slots);
+        event.fields[column.index()] = found.clone();
+        request.fields[column.index()] = found;
     }
     request.fields[fields - 1] = error_candidates(slots);
     // what the user asks for by its path, and what only failures have
@@ -212,10 +215,6 @@ fn undescribed(
     let is_line = Test::without(of_requests).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
-    let mut event = dialect(events, &Carries::Event);
-    for &column in wanted {
-        event.fields[column.index()] = candidates(mapping, column, slots);
-    }
     [event, request]
 }
 

@@ -80,10 +80,10 @@ impl LogScan {
             batch_size: 8192,
             metrics: ExecutionPlanMetricsSet::new(),
         };
-        let mut cut = Vec::with_capacity(files.len());
+        let (mut cut, plans) = (Vec::with_capacity(files.len()), Plans::default());
         for file in files {
-            let plan = || ReadPlan::new(&source.schema, &[], &source.mappings[file.mapping]).map(Arc::new);
-            cut.push((file, cuts::pieces(file, || plan().map_err(DataFusionError::from))?));
+            let new = || ReadPlan::new(&source.schema, &[], &source.mappings[file.mapping]);
+            cut.push((file, cuts::pieces(file, || plans.of(file.mapping, new))?));
         }
         source.handover = Arc::new(Handover::new(cut.iter().map(|(file, pieces)| (file.index, pieces.len()))));
         // Files are opened by path; the store only keys the scan.
@@ -231,7 +231,7 @@ impl FileOpener for LogOpener {
             reader: RecordReader::new(plan, provenance, self.batch_size, counts),
             layouts: Layouts::default(),
             nest: Nest::of_course(Course::of_piece(range.map(|(start, _)| start))),
-            handover: range.map(|_| self.handover.clone()),
+            handover: self.handover.clone(),
             rejects: self.rejects.clone(),
             batch_size: self.batch_size,
             packed,
@@ -250,8 +250,7 @@ struct Batches {
     reader: RecordReader,
     layouts: Layouts,
     nest: Nest,
-    /// None where the piece is the whole log.
-    handover: Option<Arc<Handover>>,
+    handover: Arc<Handover>,
     rejects: Arc<Rejects>,
     batch_size: usize,
     packed: Option<Arc<AtomicU64>>,
@@ -269,10 +268,7 @@ impl Batches {
                 Ok(Some(bytes)) if self.packed.is_none() => self.bytes_read.add(bytes),
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    match &self.handover {
-                        None => sink.nest.finish(&mut sink.desk),
-                        Some(handover) => handover.settle(sink.nest, &mut sink.desk),
-                    }
+                    self.handover.settle(sink.nest, &mut sink.desk);
                     self.records = None;
                 }
                 Err(error) if is_damage(&error) => {

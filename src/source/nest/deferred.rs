@@ -149,8 +149,11 @@ impl Handover {
         Self { logs: Mutex::new(logs.map(waiting).collect()) }
     }
 
-    /// Ends a piece of a log; with the last of its pieces, what all of them left is settled.
+    /// Ends a log or a piece of one; with the last of its pieces, what all of them left is settled.
     pub fn settle(&self, nest: &mut Nest, desk: &mut Desk<'_>) {
+        if !nest.is_part() {
+            return nest.finish(desk);
+        }
         let left = nest.hand_over(desk);
         if let Some(left) = self.take(desk.file.index, left) {
             Nest::settle(left, desk);

@@ -131,9 +131,7 @@ impl Joins {
 
 impl Join {
     fn new(offset: u64, carried: Carried<'_>, stream: u64) -> Self {
-        let mut labels = Labels::default();
-        labels.extend(carried);
-        let joined = Joined { text: Vec::new(), offset, labels, stream };
+        let joined = Joined { text: Vec::new(), offset, labels: Labels::of(carried), stream };
         Self { joined, balance: Balance::default(), ending: Ending::Partial }
     }
 

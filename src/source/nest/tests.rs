@@ -81,10 +81,7 @@ fn read(log: &[u8], pieces: &[Option<(u64, u64)>]) -> Read {
         let mut sink = RecordSink { desk, level: TopLevel { base: 0 }, layouts: &mut layouts, nest: &mut nest };
         let (mut records, _) = records::open(&file, &plan, *piece).unwrap();
         while records.advance(&mut sink).unwrap().is_some() {}
-        match piece {
-            None => sink.nest.finish(&mut sink.desk),
-            Some(_) => handover.settle(sink.nest, &mut sink.desk),
-        }
+        handover.settle(sink.nest, &mut sink.desk);
         let batch = reader.finish().unwrap();
         let (ids, tokens) = (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
         rows.extend((0..batch.num_rows()).map(|row| {

@@ -205,7 +205,7 @@ fn seen_by<'a>(role: Role, records: &'a [RecordBatch], ids: &IdRule, corrected: 
         for row in (0..batch.num_rows()).filter(|&row| self::role(text(column(Column::Role), row)) == Some(role)) {
             let Some(at) = time(column(Column::Timestamp), row) else { continue };
             let host = text(column(Column::Host), row).unwrap_or_default();
-            let skew = corrected.iter().find(|skew| skew.is_of(Some(role), host)).map_or(0, Skew::correction);
+            let skew = Skew::correction_of(corrected, Some(role), host);
             let trace = Trace {
                 at: at.saturating_sub(skew),
                 model: text(column(Column::ModelName), row),

@@ -120,7 +120,7 @@ impl Merger {
         let (roles, hosts) = (batch.column_by_name(Column::Role.name()), batch.column_by_name(Column::Host.name()));
         let correction = |row: usize| {
             let (role, host) = (role(text(roles, row)), text(hosts, row).unwrap_or_default());
-            self.corrected.iter().find(|skew| skew.is_of(role, host)).map_or(0, Skew::correction)
+            Skew::correction_of(&self.corrected, role, host)
         };
         let corrections: Vec<i64> = (0..batch.num_rows()).map(correction).collect();
         let columns = batch.columns().iter().map(|array| match array.data_type() {

@@ -87,8 +87,13 @@ impl Skew {
         self.whole_quarters().map_or(self.median, |quarters| quarters * QUARTER)
     }
 
+    /// What to take off the times of a role on a host; 0 where its clock is right.
+    pub fn correction_of(skews: &[Skew], role: Option<Role>, host: &str) -> i64 {
+        skews.iter().find(|skew| skew.is_of(role, host)).map_or(0, Skew::correction)
+    }
+
     /// Whether it is that of the records of a role on a host.
-    pub fn is_of(&self, role: Option<Role>, host: &str) -> bool {
+    fn is_of(&self, role: Option<Role>, host: &str) -> bool {
         Some(self.clocks.1) == role && self.clocks.2 == host
     }
 
