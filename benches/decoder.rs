@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use infer_stats::source::json::{LineDecoder, Record, Sink, Wanted};
+use infer_stats::source::json::{LineDecoder, Record, Sink, Wanted, Writing};
 use infer_stats::source::value::{RawValue, Reject};
 
 const BLOCK: usize = 256 << 10;
@@ -65,7 +65,7 @@ fn decoder(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decoder");
     for (name, shapes, prompt) in [("one shape", 1, 40), ("eight shapes", 8, 40), ("long texts", 1, 4000)] {
         let block = block(shapes, prompt);
-        let mut decoder = LineDecoder::new(Arc::clone(&wanted));
+        let mut decoder = LineDecoder::new(Arc::clone(&wanted), Writing::Plain);
         group.throughput(Throughput::Bytes(block.len() as u64));
         group.bench_function(name, |bencher| {
             bencher.iter(|| {

@@ -12,7 +12,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 
 use crate::source::LogFile;
 use crate::source::counts::PublishedCounts;
-use crate::source::json::LineDecoder;
+use crate::source::json::{LineDecoder, Writing};
 use crate::source::nest::Nest;
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, Provenance, RecordReader};
@@ -58,7 +58,7 @@ fn depends_on_others(head: &[u8], log: &LogFile, plan: &Arc<ReadPlan>) -> bool {
     let (mut nest, rejects) = (Nest::default(), Rejects::default());
     let desk = Desk { reader: &mut reader, rejects: &rejects, file: log, watcher: Some(&mut seen) };
     let mut sink = RecordSink { desk, level: TopLevel { base: 0 }, layouts: &mut Layouts::default(), nest: &mut nest };
-    LineDecoder::new(plan.wanted.clone()).decode(head, &mut sink);
+    LineDecoder::new(plan.wanted.clone(), Writing::Plain).decode(head, &mut sink);
     sink.nest.finish(&mut sink.desk);
     seen.depending > seen.others
 }

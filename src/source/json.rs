@@ -9,6 +9,8 @@
 //! 2. a `shape`, learned from earlier lines (`lesson`), is laid along several lines side by side (`fit`): text that must
 //!    stand where it does, and between it values, each followed to its end (`extent`).
 //!
+//! A record that stands inside a string of another, with its quotes escaped, is read in that form (`quoted`).
+//!
 //! A line that no shape fits goes through the general parser (`parse`), which knows all of JSON,
 //! decides alone what is valid, and is what shapes are learned from. So the answer for a line is
 //! the same whichever way it took; only the time differs.
@@ -30,6 +32,7 @@ mod keys;
 mod leaves;
 mod lesson;
 mod parse;
+mod quoted;
 mod record;
 mod repertoire;
 mod scalar;
@@ -41,8 +44,9 @@ mod unescape;
 mod walk;
 mod wanted;
 
-pub use decoder::{LineDecoder, Sink};
+pub use decoder::{LineDecoder, Sink, Writing};
 pub use leaves::visit;
+pub use quoted::{object as quoted_object, one_line};
 pub use record::Record;
 pub use selection::RecordParser;
 pub use tree::{Branches, ObjectWriter, Tree, write_line, write_text};

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use crate::profile::Restructure;
 use crate::source::carried::Labels;
 use crate::source::dialect::{Cargo, Dialect};
-use crate::source::json::unescape;
-use crate::source::json::{LineDecoder, write_line};
+use crate::source::json::{LineDecoder, Writing, one_line, quoted_object, unescape, write_line};
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, RawRecord, Whence};
 use crate::source::reading::Found;
@@ -30,14 +29,19 @@ const DEEPEST: usize = 3;
 /// Bytes of lines that are decoded at once: enough to pay for starting, and still in the processor's own caches.
 const FULL: usize = 48 << 10;
 
+/// Texts that are decoded in the other way, where most lines had to go through the general parser when they were read
+/// quoted. Then that is tried again: logs change.
+const UNQUOTED: u32 = 64;
+
 /// Lines found inside records, until they are decoded.
 #[derive(Default)]
 pub struct Nest {
     /// How many envelopes stand around its lines.
     depth: usize,
     lines: Lines,
-    /// The dialect that all lines are known to be of, as parts of records that were taken apart.
-    part_of: Option<usize>,
+    kind: Kind,
+    /// Texts to come before lines are read quoted again.
+    unquoted: u32,
     /// Lines that have come in part.
     joins: Joins,
     course: Course,
@@ -46,10 +50,35 @@ pub struct Nest {
     stream: Vec<u8>,
     /// What can be settled only with the other pieces of the log.
     deferred: Vec<Deferred>,
-    decoder: Option<LineDecoder>,
-    layouts: Vec<(Option<usize>, Layouts)>,
+    decoders: Vec<(Writing, LineDecoder)>,
+    layouts: Vec<(Kind, Layouts)>,
     openers: Vec<(usize, Opener)>,
     inner: Option<Box<Nest>>,
+}
+
+/// What the lines that wait are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// What envelopes carry.
+    #[default]
+    Carried,
+    /// The same, each an object with its quotes still escaped.
+    Quoted,
+    /// Parts of records that were taken apart: all are known to be of that dialect.
+    Parts(usize),
+}
+
+impl Kind {
+    fn part_of(self) -> Option<usize> {
+        match self {
+            Kind::Parts(dialect) => Some(dialect),
+            Kind::Carried | Kind::Quoted => None,
+        }
+    }
+
+    fn writing(self) -> Writing {
+        if self == Kind::Quoted { Writing::Quoted } else { Writing::Plain }
+    }
 }
 
 /// Lines with their origins.
@@ -90,7 +119,7 @@ impl Lines {
 /// The level of lines that were found inside records.
 struct Inside<'a> {
     lines: &'a Lines,
-    part_of: Option<usize>,
+    kind: Kind,
     /// The origin of the last line.
     at: usize,
 }
@@ -103,7 +132,7 @@ impl<'a> Level<'a> for Inside<'a> {
         }
         let Some(Origin { offset, labels, stream, .. }) = origins.get(self.at) else { return Whence::NOWHERE };
         let carried = self.lines.labels.range(labels.clone());
-        Whence { offset: *offset, carried, stream: *stream, part_of: self.part_of, in_turn: true }
+        Whence { offset: *offset, carried, stream: *stream, part_of: self.kind.part_of(), in_turn: true }
     }
 }
 
@@ -160,8 +189,22 @@ impl Nest {
         if self.depth >= DEEPEST {
             return desk.reader.counts.skip("envelopes too deep");
         }
-        self.prepare(None, desk);
         let found = payload.iter().map(|lookup| lookup.find(record)).find(|value| !is_nothing(*value));
+        let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
+        let mark = partial.as_ref().map(|(lookup, marks)| {
+            let says =
+                |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
+            if says(lookup.find(record)) { Ending::Partial } else { Ending::Whole }
+        });
+        // the usual line is a whole object, which need not be written anew
+        let quoted = match found {
+            Some(RawValue::Text { bytes, escaped: true }) if self.unquoted == 0 && self.joins.is_empty() => {
+                let is_whole = mark.map_or(!until_newline || bytes.ends_with(b"n"), |mark| mark == Ending::Whole);
+                quoted_object(bytes).filter(|_| is_whole)
+            }
+            _ => None,
+        };
+        self.prepare(if quoted.is_some() { Kind::Quoted } else { Kind::Carried }, desk);
         let first = self.lines.labels.len();
         add_labels(described, record, &mut self.lines.labels);
         self.lines.labels.extend(from.carried);
@@ -173,6 +216,12 @@ impl Nest {
         for lookup in by {
             self.stream.extend(text_of(lookup.find(record)));
             self.stream.push(0);
+        }
+        let is_known = quoted.map(|object| self.is_known(object.first().copied(), Ending::Whole, from.offset));
+        if let (Some(object), Some(true)) = (quoted, is_known) {
+            let stream = join::hash(&self.stream);
+            self.lines.push(from.offset, labels, stream, |text| text.extend_from_slice(object));
+            return self.flush_if_full(desk);
         }
         let bytes;
         let (text, escaped) = match found {
@@ -201,30 +250,15 @@ impl Nest {
                 0
             }
         };
-        let mark = partial.as_ref().map(|(lookup, marks)| {
-            let says =
-                |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));
-            if says(lookup.find(record)) { Ending::Partial } else { Ending::Whole }
-        });
-        let line = &self.lines.text[start..];
-        let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
-        let ending = mark.unwrap_or_else(|| Ending::of(line, until_newline));
-        let standing = match &mut self.course {
-            Course::Whole | Course::First => Standing::Known,
-            Course::Any => Standing::Unknown,
-            Course::Later(streams) => streams.settle(&self.stream, line, ending),
-        };
-        if standing == Standing::Settled {
-            let what = What::Beginning { by: self.stream.clone() };
-            self.deferred.push(Deferred { offset: from.offset, labels: Labels::default(), text: Vec::new(), what });
-        }
-        if standing == Standing::Unknown {
+        let ending = mark.unwrap_or_else(|| Ending::of(&self.lines.text[start..], until_newline));
+        if !is_known.unwrap_or_else(|| self.is_known(self.lines.text.get(start).copied(), ending, from.offset)) {
             let text = self.lines.text.split_off(start);
             let labels = Labels::of(self.lines.labels.range(labels));
             let what = What::Piece { by: self.stream.clone(), ending };
             self.deferred.push(Deferred { offset: from.offset, labels, text, what });
             return;
         }
+        let line = &self.lines.text[start..];
         if ending == Ending::Whole && self.joins.is_empty() && join::is_whole(line) {
             match others {
                 // the only character that was escaped is the newline at the end, which goes
@@ -243,6 +277,20 @@ impl Nest {
             self.push_joined(whole);
         }
         self.flush_if_full(desk);
+    }
+
+    /// Whether what stands before a line of the stream in hand is known, as far as that matters; by its first byte.
+    fn is_known(&mut self, first: Option<u8>, ending: Ending, offset: u64) -> bool {
+        let standing = match &mut self.course {
+            Course::Whole | Course::First => Standing::Known,
+            Course::Any => Standing::Unknown,
+            Course::Later(streams) => streams.settle(&self.stream, first, ending),
+        };
+        if standing == Standing::Settled {
+            let what = What::Beginning { by: self.stream.clone() };
+            self.deferred.push(Deferred { offset, labels: Labels::default(), text: Vec::new(), what });
+        }
+        standing != Standing::Unknown
     }
 
     fn push_joined(&mut self, joined: join::Joined) {
@@ -264,7 +312,7 @@ impl Nest {
             let what = What::Record { dialect };
             return self.deferred.push(Deferred { offset: from.offset, labels, text: text.to_vec(), what });
         }
-        self.prepare(Some(dialect), desk);
+        self.prepare(Kind::Parts(dialect), desk);
         match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset) {
             Ok(parts) => self.add_parts(parts, from, desk),
             Err(why) => desk.rejected(from.offset, text, why),
@@ -286,10 +334,10 @@ impl Nest {
     }
 
     /// Makes sure that what waits is of one kind.
-    fn prepare(&mut self, part_of: Option<usize>, desk: &mut Desk<'_>) {
-        if self.part_of != part_of {
+    fn prepare(&mut self, kind: Kind, desk: &mut Desk<'_>) {
+        if self.kind != kind {
             self.flush(desk);
-            self.part_of = part_of;
+            self.kind = kind;
         }
     }
 
@@ -303,18 +351,22 @@ impl Nest {
     pub fn flush(&mut self, desk: &mut Desk<'_>) {
         if !self.is_idle() {
             let lines = std::mem::take(&mut self.lines);
-            let envelope = usize::from(self.part_of.is_none());
+            let envelope = usize::from(self.kind.part_of().is_none());
             let depth = self.depth + envelope;
             let mut inner = self.inner.take().unwrap_or_else(|| Box::new(Nest::of_course(self.course.inside())));
             inner.depth = depth;
-            let wanted = || LineDecoder::new(desk.reader.plan().wanted.clone());
-            let mut decoder = self.decoder.take().unwrap_or_else(wanted);
-            let layouts = known_or(&mut self.layouts, self.part_of, Layouts::default);
-            let level = Inside { lines: &lines, part_of: self.part_of, at: 0 };
+            let writing = self.kind.writing();
+            let new = || LineDecoder::new(desk.reader.plan().wanted.clone(), writing);
+            let decoder = known_or(&mut self.decoders, writing, new);
+            let layouts = known_or(&mut self.layouts, self.kind, Layouts::default);
+            let level = Inside { lines: &lines, kind: self.kind, at: 0 };
             let mut sink = RecordSink { desk: desk.reborrow(), level, layouts, nest: &mut inner };
             decoder.decode(&lines.text, &mut sink);
             inner.flush(desk);
-            self.decoder = Some(decoder);
+            self.unquoted = match decoder.take_parsed() {
+                parsed if writing == Writing::Quoted && parsed > lines.origins.len() / 4 => UNQUOTED,
+                _ => self.unquoted.saturating_sub(1),
+            };
             self.inner = Some(inner);
             self.lines = lines;
             self.lines.clear();
@@ -333,11 +385,11 @@ impl Nest {
         self.flush(desk);
         for (dialect, opener) in std::mem::take(&mut self.openers) {
             let parts = opener.finish();
-            self.prepare(Some(dialect), desk);
+            self.prepare(Kind::Parts(dialect), desk);
             self.add_parts(parts, Whence::NOWHERE, desk);
             self.flush(desk);
         }
-        self.prepare(None, desk);
+        self.prepare(Kind::Carried, desk);
         let unfinished: Vec<join::Joined> = self.joins.finish().collect();
         unfinished.into_iter().for_each(|joined| self.push_joined(joined));
         self.flush(desk);
@@ -392,11 +444,11 @@ impl Nest {
                 self.take_apart(dialect, &plan.dialects[dialect], &text, from, desk);
             }
             What::Beginning { by } => {
-                self.prepare(None, desk);
+                self.prepare(Kind::Carried, desk);
                 self.joins.end(&by).into_iter().for_each(|joined| self.push_joined(joined));
             }
             What::Piece { by, ending } => {
-                self.prepare(None, desk);
+                self.prepare(Kind::Carried, desk);
                 for whole in self.joins.take(Piece { by, text, ending, offset, carried }) {
                     self.push_joined(whole);
                 }
@@ -444,26 +496,6 @@ fn is_mark(tag: &[u8], mark: &str) -> bool {
 fn bytes_of(json: &[u8]) -> Option<Vec<u8>> {
     let texts = || serde_json::from_slice::<Vec<String>>(json).ok().map(|texts| texts.join("\n").into_bytes());
     serde_json::from_slice::<Vec<u8>>(json).ok().or_else(texts)
-}
-
-/// Puts what stands from `start` on one line: newlines inside a JSON text are blanks, and other text is one record
-/// however many lines it has. Lines that are each an object stay apart.
-fn one_line(text: &mut Vec<u8>, start: usize) {
-    while text.len() > start && matches!(text.last(), Some(b'\n' | b'\r')) {
-        text.pop();
-    }
-    if memchr::memchr2(b'\n', b'\r', &text[start..]).is_none() {
-        return;
-    }
-    let is_object = |line: &[u8]| line.trim_ascii().starts_with(b"{") && line.trim_ascii().ends_with(b"}");
-    if text[start..].split(|&byte| byte == b'\n').all(is_object) {
-        return;
-    }
-    for byte in &mut text[start..] {
-        if matches!(*byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
 }
 
 #[cfg(test)]

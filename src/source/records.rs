@@ -12,7 +12,7 @@ use crate::source::blocks::Blocks;
 use crate::source::csv::{self, CsvRecords, Row};
 use crate::source::document::Documents;
 use crate::source::format::Format;
-use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, write_text};
+use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, Writing, write_text};
 use crate::source::plan::ReadPlan;
 use crate::source::reader::RawRecord;
 use crate::source::rows::Rows;
@@ -48,7 +48,7 @@ pub fn open(
     plan: &ReadPlan,
     range: Option<(u64, u64)>,
 ) -> io::Result<(Records, Option<Arc<AtomicU64>>)> {
-    let decoder = || Box::new(LineDecoder::new(plan.wanted.clone()));
+    let decoder = || Box::new(LineDecoder::new(plan.wanted.clone(), Writing::Plain));
     if let Some(path) = &file.rows {
         let rows = Rows::open(path)?;
         return Ok((Records::Rows { rows, decoder: decoder() }, None));

@@ -141,7 +141,7 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
 impl<'a, L: Level<'a>> Sink for RecordSink<'a, L> {
     #[inline(always)]
     fn record(&mut self, record: &Record<'_>) {
-        self.take(record, record.offset(), || Cow::Borrowed(record.line()));
+        self.take(record, record.offset(), || record.line());
     }
 
     fn reject(&mut self, offset: usize, line: &[u8], why: Reject) {

@@ -15,11 +15,11 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use super::decoder::{LineDecoder, Sink};
+use super::decoder::{LineDecoder, Sink, Writing};
 use super::record::Record;
 use super::simd::Instructions;
 use super::wanted::Wanted;
-use crate::source::json::unescape;
+use crate::source::json::{one_line, unescape};
 use crate::source::value::{RawValue, Reject};
 
 const LONG_KEY: &str = "a_key_that_is_longer_than_one_window_of_bytes";
@@ -340,7 +340,7 @@ proptest! {
             offset += line.len() + 1;
         }
         for instructions in instructions() {
-            let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), instructions);
+            let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), Writing::Plain, instructions);
             decoder.decode(&lessons, &mut Outcomes::default());
             // The first time the general parser does some of it, the second time the shapes.
             for _ in 0..2 {
@@ -357,4 +357,62 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn quoted_lines_say_what_the_lines_say(
+        forms in prop::collection::vec((form(), style()), 1..4),
+        plans in prop::collection::vec(plan(), 1..10),
+        lead in 0_usize..70,
+        damages in prop::collection::vec(damage(), 0..2),
+    ) {
+        let lessons: Vec<Vec<u8>> = forms.iter().map(|form| line(form, &[])).collect();
+        let lines: Vec<Vec<u8>> = plans.iter().map(|(form, scalars, damages, _)| {
+            let mut line = line(form.get(&forms), scalars);
+            damages.iter().for_each(|damage| apply(damage, &mut line));
+            line
+        }).collect();
+        let mut text = vec![b' '; lead];
+        let mut known = Vec::new();
+        for line in lines {
+            // what the string around it may hold, and other escapes than there need be
+            let mut quoted = quoted(&String::from_utf8_lossy(&line));
+            damages.iter().for_each(|damage| apply(damage, &mut quoted));
+            let Ok(line) = serde_json::from_slice::<String>(&[b"\"", &quoted[..], b"\""].concat()) else { continue };
+            let mut line = line.into_bytes();
+            one_line(&mut line, 0);
+            // the blanks in front belong to the first line
+            let offset = if text.len() == lead { 0 } else { text.len() };
+            for line in line.split(|&byte| byte == b'\n') {
+                known.extend(expected(line).map(|outcome| (offset, outcome, line.to_vec())));
+            }
+            text.extend(quoted);
+            text.push(b'\n');
+        }
+        let lessons = lessons.iter().map(|line| [quoted(&String::from_utf8_lossy(line)), vec![b'\n']].concat());
+        let lessons: Vec<u8> = lessons.flatten().collect();
+        let wanted = PATHS.iter().map(|path| path.iter().map(|key| key.to_string()).collect()).collect();
+        let wanted = Arc::new(Wanted::new(wanted));
+        for instructions in instructions() {
+            let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), Writing::Quoted, instructions);
+            decoder.decode(&lessons, &mut Outcomes::default());
+            for _ in 0..2 {
+                let mut outcomes = Outcomes::default();
+                decoder.decode(&text, &mut outcomes);
+                prop_assert_eq!(outcomes.0.len(), known.len());
+                for ((offset, outcome), (known_offset, known, line)) in outcomes.0.iter().zip(&known) {
+                    prop_assert_eq!(offset, known_offset);
+                    if outcome != known && !is_listed_difference(line, outcome, known) {
+                        let line = line.escape_ascii();
+                        prop_assert!(false, "{} gives {:?}, but should {:?}", line, outcome, known);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text as it stands inside a JSON string.
+fn quoted(text: &str) -> Vec<u8> {
+    let string = serde_json::to_string(text).expect("text");
+    string.as_bytes()[1..string.len() - 1].to_vec()
 }

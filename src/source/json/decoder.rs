@@ -8,11 +8,13 @@ use memchr::{memchr, memrchr};
 use super::fit::{Fit, Line};
 use super::index::{Index, Reading};
 use super::lesson::Lesson;
+use super::quoted::{Apart, one_line};
 use super::record::{Places, Record, Span};
 use super::repertoire::{Repertoire, SIDE_BY_SIDE};
 use super::selection::RecordParser;
 use super::shape::Bounds;
 use super::simd::{Instructions, Lanes, Task, Text, WINDOW};
+use super::unescape::unescape;
 use super::wanted::Wanted;
 use crate::source::value::Reject;
 
@@ -28,6 +30,14 @@ pub trait Sink {
     fn reject(&mut self, offset: usize, line: &[u8], why: Reject);
 }
 
+/// What the lines of a text are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    Plain,
+    /// The insides of valid JSON strings, which hold other lines.
+    Quoted,
+}
+
 /// Decodes lines, one block after the other, and learns their shapes on the way. One per thread.
 pub struct LineDecoder {
     instructions: Instructions,
@@ -41,6 +51,12 @@ pub struct LineDecoder {
     parser: RecordParser,
     /// A copy of the last lines of a block, with room behind them.
     padded: Vec<u8>,
+    writing: Writing,
+    apart: Apart,
+    /// A quoted line with its escapes resolved.
+    unquoted: Vec<u8>,
+    /// Lines that went through the general parser.
+    parsed: usize,
 }
 
 /// A line and the shape it has, if one was found.
@@ -64,11 +80,11 @@ struct Fitted {
 }
 
 impl LineDecoder {
-    pub fn new(wanted: Arc<Wanted>) -> LineDecoder {
-        LineDecoder::with_instructions(wanted, Instructions::detect())
+    pub fn new(wanted: Arc<Wanted>, writing: Writing) -> LineDecoder {
+        LineDecoder::with_instructions(wanted, writing, Instructions::detect())
     }
 
-    pub(super) fn with_instructions(wanted: Arc<Wanted>, instructions: Instructions) -> LineDecoder {
+    pub(super) fn with_instructions(wanted: Arc<Wanted>, writing: Writing, instructions: Instructions) -> LineDecoder {
         LineDecoder {
             instructions,
             index: Index::default(),
@@ -78,7 +94,16 @@ impl LineDecoder {
             bound_count: 0,
             parser: RecordParser::new(wanted),
             padded: Vec::new(),
+            writing,
+            apart: Apart::default(),
+            unquoted: Vec::new(),
+            parsed: 0,
         }
+    }
+
+    /// How many lines have gone through the general parser since this was last asked.
+    pub fn take_parsed(&mut self) -> usize {
+        mem::take(&mut self.parsed)
     }
 
     /// Hands each line of the block that is not blank to the sink, in order. The block is whole
@@ -140,6 +165,13 @@ impl LineDecoder {
                     let position = fitted.position as usize;
                     let known = &self.repertoire.shapes()[position];
                     let bounds = Bounds { at: &self.bounds[fitted.bounds as usize..], lines: fitted.lines };
+                    let apart = match self.writing {
+                        Writing::Plain => None,
+                        Writing::Quoted => {
+                            self.apart.clear(known.shape.values.len());
+                            Some(&self.apart)
+                        }
+                    };
                     sink.record(&Record {
                         text: text.bytes(),
                         line: Span { start: line.start, end: line.end },
@@ -149,6 +181,7 @@ impl LineDecoder {
                         places: Places::Shaped { values: &known.shape.values, bounds },
                         may_hold_escapes: fitted.may_hold_escapes,
                         duplicate_keys: known.shape.duplicate_keys,
+                        apart,
                     });
                     self.repertoire.fitted(position);
                     if fitted.is_unusual {
@@ -206,7 +239,7 @@ impl LineDecoder {
                 bounds: (from + place) as u32,
                 lines: SIDE_BY_SIDE as u32,
                 may_hold_escapes: found.escaped >> place & 1 == 1,
-                is_unusual: found.is_unusual,
+                is_unusual: found.unusual >> place & 1 == 1,
             });
         }
     }
@@ -229,7 +262,7 @@ impl LineDecoder {
                     bounds: from as u32,
                     lines: 1,
                     may_hold_escapes: found.escaped == 1,
-                    is_unusual: found.is_unusual,
+                    is_unusual: found.unusual == 1,
                 };
                 self.repertoire.note_hit();
                 return Some(fitted);
@@ -251,21 +284,49 @@ impl LineDecoder {
         sink: &mut S,
     ) {
         let bytes = &text.bytes()[line.start as usize..line.end as usize];
-        if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-            return;
-        }
         let offset = offset + line.start as usize;
+        self.parsed += 1;
+        let lesson = match self.writing {
+            Writing::Plain => self.parse(offset, bytes, teaches, sink),
+            Writing::Quoted => {
+                let mut unquoted = mem::take(&mut self.unquoted);
+                unquoted.clear();
+                unescape(bytes, &mut unquoted);
+                one_line(&mut unquoted, 0);
+                let mut lesson = None;
+                for part in unquoted.split(|&byte| byte == b'\n') {
+                    lesson = self.parse(offset, part, teaches, sink);
+                }
+                self.unquoted = unquoted;
+                lesson
+            }
+        };
+        if let Some(lesson) = lesson {
+            self.learn(lanes, text, line, lesson);
+        }
+    }
+
+    /// Hands the record of a text to the sink. Returns what is to be learned from it.
+    fn parse<S: Sink>(&mut self, offset: usize, bytes: &[u8], teaches: bool, sink: &mut S) -> Option<Lesson> {
+        if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
+            return None;
+        }
         let record = match self.parser.parse(bytes) {
             Ok(record) => Record { offset, ..record },
-            Err(why) => return sink.reject(offset, bytes, why),
+            Err(why) => {
+                sink.reject(offset, bytes, why);
+                return None;
+            }
         };
         sink.record(&record);
-        if teaches && self.repertoire.wants_lesson() {
-            match Lesson::new(bytes, &record) {
-                Some(lesson) => self.learn(lanes, text, line, lesson),
-                None => self.repertoire.rest(),
-            }
+        if !teaches || !self.repertoire.wants_lesson() {
+            return None;
         }
+        let lesson = Lesson::new(bytes, &record, self.writing == Writing::Quoted);
+        if lesson.is_none() {
+            self.repertoire.rest();
+        }
+        lesson
     }
 
     fn learn<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line, lesson: Lesson) {

@@ -9,6 +9,7 @@
 //! whole by its grammar, up to the very end of the line. What is not checked here the index lists as suspect.
 
 use super::extent::{ArrayEnd, ScalarEnd, StringEnd, usual_number_end, usual_word_end};
+use super::quoted::QuotedEnd;
 use super::shape::{Expected, Shape, Step};
 use super::simd::{Lanes, Task, Text};
 
@@ -37,8 +38,8 @@ pub(super) struct Fitting {
     pub fits: u32,
     /// Which of them may hold escapes.
     pub escaped: u32,
-    /// Whether a value of any of them is of a kind that the shape is not used to.
-    pub is_unusual: bool,
+    /// Which of them have a value of a kind that the shape is not used to.
+    pub unusual: u32,
 }
 
 /// Does something for each line, of which there are one to four. Written out, since the compiler does not write out long
@@ -68,7 +69,7 @@ impl<const LINES: usize> Task for Fit<'_, LINES> {
             return Fitting::default();
         }
         let (bounds, _) = bounds.as_chunks_mut::<LINES>();
-        let mut walk = Walk { text, at: lines.map(|line| line.start), escaped: 0, is_unusual: false };
+        let mut walk = Walk { text, at: lines.map(|line| line.start), escaped: 0, unusual: 0 };
         bounds[0] = walk.at;
         for (number, (step, bounds)) in shape.steps.iter().zip(&mut bounds[1..]).enumerate() {
             walk.pass_text(lanes, step);
@@ -80,7 +81,9 @@ impl<const LINES: usize> Task for Fit<'_, LINES> {
                 Expected::Number => walk.pass_numbers(lanes),
                 Expected::Word => walk.pass_words(lanes),
                 Expected::Text => walk.pass_texts(lanes),
-                Expected::Any | Expected::Array { .. } => {
+                Expected::QuotedString => walk.pass_quoted_strings(lanes),
+                Expected::QuotedText => walk.pass_quoted_texts(lanes),
+                Expected::Any | Expected::QuotedAny | Expected::Array { .. } => {
                     walk = lanes.run(Others { walk, lines, expected: step.value });
                 }
                 Expected::End => {}
@@ -93,7 +96,7 @@ impl<const LINES: usize> Task for Fit<'_, LINES> {
         each_line!(line => {
             fits |= u32::from(walk.at[line] == lines[line].end) << line;
         });
-        Fitting { fits, escaped: walk.escaped, is_unusual: walk.is_unusual }
+        Fitting { fits, escaped: walk.escaped, unusual: walk.unusual }
     }
 }
 
@@ -104,7 +107,7 @@ struct Walk<'a, const LINES: usize> {
     /// Where each of them is. A line that has something else than the shape is nowhere from then on.
     at: [u32; LINES],
     escaped: u32,
-    is_unusual: bool,
+    unusual: u32,
 }
 
 impl<const LINES: usize> Walk<'_, LINES> {
@@ -170,6 +173,36 @@ impl<const LINES: usize> Walk<'_, LINES> {
         });
     }
 
+    #[inline(always)]
+    fn pass_quoted_strings<L: Lanes>(&mut self, lanes: L) {
+        each_line!(line => {
+            self.at[line] = self.quoted_end(lanes, line, self.at[line]);
+        });
+    }
+
+    #[inline(always)]
+    fn pass_quoted_texts<L: Lanes>(&mut self, lanes: L) {
+        each_line!(line => {
+            let at = self.at[line];
+            self.at[line] = match self.text.byte(at) {
+                b'\\' if self.text.byte(at + 1) == b'"' => self.quoted_end(lanes, line, at + 2) + 2,
+                _ => self.word_end(lanes, line),
+            };
+        });
+    }
+
+    /// The backslash before the closing quote of the quoted string whose content starts at `at`.
+    #[inline(always)]
+    fn quoted_end<L: Lanes>(&mut self, lanes: L, line: usize, at: u32) -> u32 {
+        let (quotes, backslashes) = lanes.quotes_and_backslashes(self.text.window(at));
+        let stops = quotes | backslashes;
+        if stops & stops.wrapping_neg() & backslashes & quotes >> 1 != 0 {
+            return at + stops.trailing_zeros();
+        }
+        self.escaped |= 1 << line;
+        lanes.run(QuotedEnd { text: self.text, at }).unwrap_or(self.text.nowhere())
+    }
+
     /// The closing quote of the string whose content starts at `at`.
     #[inline(always)]
     fn string_end<L: Lanes>(&mut self, lanes: L, line: usize, at: u32) -> u32 {
@@ -194,7 +227,7 @@ impl<const LINES: usize> Walk<'_, LINES> {
     fn unusual_end<L: Lanes>(&mut self, lanes: L, line: usize, expected: Expected) -> u32 {
         let (text, at) = (self.text, self.at[line]);
         self.escaped |= 1 << line;
-        self.is_unusual |= is_other(text, at, expected);
+        self.unusual |= u32::from(is_other(text, at, expected)) << line;
         lanes.run(ScalarEnd { text, at }).unwrap_or(text.nowhere())
     }
 }
@@ -233,7 +266,13 @@ impl<'a, const LINES: usize> Task for Others<'a, LINES> {
                 Expected::Array { depth } => ArrayEnd { text, at, depth, line_end }.run(lanes),
                 _ => {
                     walk.escaped |= 1 << line;
-                    ScalarEnd { text, at: at + u32::from(text.byte(at) == b' ') }.run(lanes)
+                    let at = at + u32::from(text.byte(at) == b' ');
+                    let is_quoted = expected == Expected::QuotedAny
+                        && text.bytes()[at.min(text.nowhere()) as usize..].starts_with(br#"\""#);
+                    match is_quoted {
+                        true => QuotedEnd { text, at: at + 2 }.run(lanes).map(|end| end + 2),
+                        false => ScalarEnd { text, at }.run(lanes),
+                    }
                 }
             };
             walk.at[line] = end.unwrap_or(text.nowhere());

@@ -35,7 +35,7 @@ impl Leaves<'_, '_> {
         // The record itself has no path, and is no leaf even if it is empty.
         if is_leaf && !self.path.is_empty() {
             let text = value.of(self.text);
-            (self.leaf)(&self.path, raw_value(text, || is_escaped(text)));
+            (self.leaf)(&self.path, raw_value(text, is_escaped));
         }
         self.path.pop();
     }

@@ -3,8 +3,9 @@
 
 use super::keys::{Key, Keys};
 use super::parse::{Visitor, parse_object};
+use super::quoted::{quote, quoted_length};
 use super::record::{Record, Span};
-use super::shape::{Bounds, Expected, Shape, Step, Value};
+use super::shape::{Bounds, Expected, Form, Shape, Step, Value};
 
 /// Lines with more values than this are not learned from, so that a shape stays small.
 const MOST_PARTS: usize = 4096;
@@ -18,6 +19,8 @@ pub(super) struct Lesson {
     /// How many slots there are, with a value or not.
     slots: usize,
     duplicate_keys: u32,
+    /// Whether such lines are the inside of JSON strings.
+    is_quoted: bool,
 }
 
 /// What has been learned about one value and the text before it.
@@ -63,7 +66,8 @@ impl Kinds {
 
     fn of(value: &[u8]) -> Kinds {
         match value.first() {
-            Some(b'"') => Kinds::STRING,
+            // a quote may be escaped
+            Some(b'"' | b'\\') => Kinds::STRING,
             Some(b'-' | b'0'..=b'9') => Kinds::NUMBER,
             _ => Kinds::WORD,
         }
@@ -88,9 +92,9 @@ impl Part {
 }
 
 impl Lesson {
-    /// Looks at a valid line. None if it has something that shapes cannot express, keys that
+    /// Looks at a valid line, which may have been the inside of a JSON string. None if it has something that shapes cannot express, keys that
     /// repeat inside an array, or too much.
-    pub fn new(line: &[u8], record: &Record<'_>) -> Option<Lesson> {
+    pub fn new(line: &[u8], record: &Record<'_>, is_quoted: bool) -> Option<Lesson> {
         let mut reading = Reading { text: line, ..Reading::default() };
         parse_object(line, &mut reading, &mut Keys::default()).ok()?;
         if reading.has_objects_in_arrays && record.duplicate_keys() > 0 || reading.objects_below_array > u8::MAX.into()
@@ -112,7 +116,18 @@ impl Lesson {
             parts: reading.parts,
             slots: record.slots(),
             duplicate_keys: record.duplicate_keys(),
+            is_quoted,
         })
+    }
+
+    /// The length of text in such lines.
+    fn length(&self, text: &[u8]) -> usize {
+        if self.is_quoted { quoted_length(text) } else { text.len() }
+    }
+
+    /// The text before the value of a part; behind the last, the end.
+    fn literal(&self, part: usize) -> &[u8] {
+        self.parts.get(part).map_or(&self.end, |part| &part.key)
     }
 
     /// Takes in what another lesson found about the same keys. None if its keys are others, else
@@ -140,12 +155,14 @@ impl Lesson {
     /// Learns from a line that fits, by its bounds. Returns whether there was anything new.
     pub fn broaden(&mut self, text: &[u8], bounds: Bounds<'_>) -> bool {
         let mut is_new = false;
-        let mut in_quotes = false;
-        for (part, number) in self.parts.iter_mut().zip(0..) {
+        let mut quote: &[u8] = b"";
+        for number in 0..self.parts.len() {
+            let Some(before) = bounds.get(number as u32) else { break };
+            let part = &self.parts[number];
+            let start = before as usize + self.length(quote) + self.length(&part.key) + part.blanks.len();
             let expected = part.expected();
-            let Some(before) = bounds.get(number) else { break };
-            let start = before as usize + usize::from(in_quotes) + part.key.len() + part.blanks.len();
-            in_quotes = expected == Expected::String;
+            quote = closing_quote(expected);
+            let part = &mut self.parts[number];
             if let (Kind::Scalar(kinds), Expected::Number | Expected::Word | Expected::Text) = (part.kind, expected) {
                 let broader = kinds.and(Kinds::of(text.get(start..).unwrap_or_default()));
                 is_new |= broader != kinds;
@@ -153,6 +170,13 @@ impl Lesson {
             }
         }
         is_new
+    }
+
+    fn step(&self, text: &[u8], expected: Expected) -> Step {
+        match self.is_quoted {
+            true => Step::new(&quote(text), expected.quoted()),
+            false => Step::new(text, expected),
+        }
     }
 
     /// The shape of such lines.
@@ -166,29 +190,39 @@ impl Lesson {
             if expected != Expected::Any {
                 text.extend_from_slice(&part.blanks);
             }
-            let quote: &[u8] = if expected == Expected::String { b"\"" } else { b"" };
+            let quote = closing_quote(expected);
             text.extend_from_slice(quote);
-            steps.push(Step::new(&text, expected));
+            steps.push(self.step(&text, expected));
             text.clear();
             text.extend_from_slice(quote);
         }
         text.extend_from_slice(&self.end);
-        steps.push(Step::new(&text, Expected::End));
+        steps.push(self.step(&text, Expected::End));
 
-        let is_string = |part: Option<&Part>| part.is_some_and(|part| part.expected() == Expected::String);
         let bound = |place: Place, offset: usize| {
-            let quote = is_string(place.parts.checked_sub(1).map(|last| &self.parts[last]));
-            (place.parts as u32, (offset + usize::from(quote)) as u32)
+            let before = place.parts.checked_sub(1).map(|last| self.parts[last].expected());
+            let literal = self.literal(place.parts);
+            // blanks may stand behind it
+            let (key, blanks) = literal.split_at(offset.min(literal.len()));
+            let blanks = offset.saturating_sub(key.len() + blanks.len());
+            let quote = before.map_or(&b""[..], closing_quote);
+            (place.parts as u32, (self.length(quote) + self.length(key) + blanks) as u32)
         };
         let mut values = vec![Value::ABSENT; self.slots];
         for &WantedValue { slot, start, end } in &self.wanted {
             let part = self.parts.get(start.parts);
-            let spaced = part
-                .filter(|part| part.expected() == Expected::Any && start.offset == part.key.len() + part.blanks.len());
+            let scalar = part.filter(|part| {
+                matches!(part.kind, Kind::Scalar(_)) && start.offset == part.key.len() + part.blanks.len()
+            });
+            let spaced = scalar.filter(|part| part.expected() == Expected::Any);
             values[slot as usize] = Value {
                 start: bound(start, spaced.map_or(start.offset, |part| part.key.len())),
                 end: bound(end, end.offset),
-                is_spaced: spaced.is_some(),
+                form: match (scalar, spaced) {
+                    (Some(_), _) if self.is_quoted => Form::Quoted,
+                    (_, Some(_)) => Form::Spaced,
+                    _ => Form::Bare,
+                },
             };
         }
         Shape {
@@ -198,6 +232,11 @@ impl Lesson {
             steps,
         }
     }
+}
+
+/// The quote that belongs to the text on both sides of such a value.
+fn closing_quote(expected: Expected) -> &'static [u8] {
+    if expected == Expected::String { b"\"" } else { b"" }
 }
 
 /// The parts of a line, as the parser comes to them.

@@ -1,8 +1,12 @@
 //! A record: where in its line the wanted values stand.
 
+use std::borrow::Cow;
+
 use memchr::memchr;
 
+use super::quoted::Apart;
 use super::shape::{Bounds, Value};
+use super::unescape::unescape;
 use crate::record::excerpt::Excerpt;
 use crate::source::value::RawValue;
 
@@ -33,6 +37,13 @@ impl Span {
         Span { start: self.start + u32::from(blank), ..self }
     }
 
+    /// From the opening quote to before the closing one, if they are escaped.
+    #[inline(always)]
+    pub fn without_escapes(self, text: &[u8]) -> Span {
+        let escape = u32::from(text.get(self.start as usize) == Some(&b'\\'));
+        Span { start: self.start + escape, end: self.end - escape }
+    }
+
     #[inline(always)]
     pub fn within(self, text: &[u8]) -> Option<&[u8]> {
         text.get(self.start as usize..self.end as usize)
@@ -51,6 +62,8 @@ pub struct Record<'a> {
     /// Whether texts may have escapes; false is sure.
     pub(super) may_hold_escapes: bool,
     pub(super) duplicate_keys: u32,
+    /// In a text that is the inside of a JSON string: the values that are not in the text as they are.
+    pub(super) apart: Option<&'a Apart>,
 }
 
 /// Where the values of the slots stand.
@@ -85,23 +98,41 @@ impl<'a> Record<'a> {
     }
 
     /// The text of the record itself.
-    pub fn line(&self) -> &'a [u8] {
-        self.line.of(self.text)
+    pub fn line(&self) -> Cow<'a, [u8]> {
+        let line = self.line.of(self.text);
+        match self.apart {
+            None => Cow::Borrowed(line),
+            Some(_) => {
+                let mut text = Vec::with_capacity(line.len());
+                unescape(line, &mut text);
+                Cow::Owned(text)
+            }
+        }
     }
 
     /// The value at the slot's path. Always inlined, since a call costs more than what it does.
     #[inline(always)]
     pub fn get(&self, slot: usize) -> RawValue<'a> {
-        let Some(span) = self.span(slot) else { return RawValue::Missing };
-        let Some(value) = span.within(self.text) else { return RawValue::Missing };
-        raw_value(value, || self.may_hold_escapes && is_escaped(value))
+        let Some((text, span)) = self.place(slot) else { return RawValue::Missing };
+        let Some(value) = span.within(text) else { return RawValue::Missing };
+        raw_value(value, |content| self.may_hold_escapes && is_escaped(content))
     }
 
     /// The value at the slot's path, where it stands.
     #[inline(always)]
     pub fn excerpt(&self, slot: usize) -> Option<Excerpt<'a>> {
+        let (text, span) = self.place(slot)?;
+        Some(Excerpt { text, start: span.start as usize, end: span.end as usize })
+    }
+
+    /// Where the value stands, and in which text.
+    #[inline(always)]
+    fn place(&self, slot: usize) -> Option<(&'a [u8], Span)> {
         let span = self.span(slot)?;
-        Some(Excerpt { text: self.text, start: span.start as usize, end: span.end as usize })
+        Some(match self.apart {
+            None => (self.text, span),
+            Some(apart) => apart.place(slot, self.text, span, self.may_hold_escapes),
+        })
     }
 
     /// The number of the set of present slots: records of the same layout fill the same slots. None
@@ -129,12 +160,12 @@ pub(super) fn is_escaped(text: &[u8]) -> bool {
     memchr(b'\\', text).is_some()
 }
 
-/// The value that `text`, which is valid JSON, says. `is_escaped` is asked if it is a string.
+/// The value that `text`, which is valid JSON, says. `is_escaped` is asked of the content if it is a string.
 #[inline(always)]
-pub(super) fn raw_value(text: &[u8], is_escaped: impl FnOnce() -> bool) -> RawValue<'_> {
+pub(super) fn raw_value(text: &[u8], is_escaped: impl FnOnce(&[u8]) -> bool) -> RawValue<'_> {
     match text {
         [b'-'..=b'9', ..] => RawValue::Number(text),
-        [b'"', bytes @ .., _] => RawValue::Text { bytes, escaped: is_escaped() },
+        [b'"', bytes @ .., _] => RawValue::Text { bytes, escaped: is_escaped(bytes) },
         [b'n', ..] => RawValue::Null,
         [b't', ..] => RawValue::Bool(true),
         [b'f', ..] => RawValue::Bool(false),

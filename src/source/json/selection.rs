@@ -35,6 +35,7 @@ impl RecordParser {
             places: Places::Parsed(&self.selection.spans),
             may_hold_escapes: true,
             duplicate_keys,
+            apart: None,
         })
     }
 }

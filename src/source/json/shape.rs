@@ -42,12 +42,28 @@ pub(super) enum Expected {
     Text,
     /// Any of these, perhaps with a blank before it.
     Any,
+    /// The same in text that is the inside of a JSON string, where quotes are escaped.
+    QuotedString,
+    QuotedText,
+    QuotedAny,
     /// An array, below `depth` objects.
     Array {
         depth: u8,
     },
     /// Nothing: the line ends.
     End,
+}
+
+impl Expected {
+    /// That of the same value in text that is the inside of a JSON string.
+    pub fn quoted(self) -> Expected {
+        match self {
+            Expected::String => Expected::QuotedString,
+            Expected::Text => Expected::QuotedText,
+            Expected::Any => Expected::QuotedAny,
+            other => other,
+        }
+    }
 }
 
 /// Where the values of a line end, after where the line starts. The lines that were fitted together take turns.
@@ -69,20 +85,35 @@ impl Bounds<'_> {
 pub(super) struct Value {
     pub start: (u32, u32),
     pub end: (u32, u32),
-    /// Whether it may have a blank before it.
-    pub is_spaced: bool,
+    pub form: Form,
+}
+
+/// How a value stands between its bounds.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// As it is.
+    Bare,
+    /// Perhaps with a blank before it.
+    Spaced,
+    /// The same, and if it is a string with escaped quotes. Its place is then from the quote to the backslash of the
+    /// other, so that its content is between the first and the last byte as always.
+    Quoted,
 }
 
 impl Value {
     /// That of a slot without one.
-    pub const ABSENT: Value = Value { start: (u32::MAX, 0), end: (u32::MAX, 0), is_spaced: false };
+    pub const ABSENT: Value = Value { start: (u32::MAX, 0), end: (u32::MAX, 0), form: Form::Bare };
 
     #[inline(always)]
     pub fn span(self, text: &[u8], bounds: Bounds<'_>) -> Option<Span> {
         let start = bounds.get(self.start.0)? + self.start.1;
         let end = bounds.get(self.end.0)? + self.end.1;
         let span = Span { start, end };
-        Some(if self.is_spaced { span.without_blank(text) } else { span })
+        Some(match self.form {
+            Form::Bare => span,
+            Form::Spaced => span.without_blank(text),
+            Form::Quoted => span.without_blank(text).without_escapes(text),
+        })
     }
 }
 

@@ -46,7 +46,7 @@ impl<'t> Tree<'t> {
     }
 
     pub fn raw(&self) -> RawValue<'t> {
-        raw_value(self.text, || is_escaped(self.text))
+        raw_value(self.text, is_escaped)
     }
 
     /// The members of an object; of anything else none.

@@ -102,8 +102,8 @@ pub(super) enum Standing {
 }
 
 impl Streams {
-    /// Whether what stands before a piece is known: it was whole, and this begins an object.
-    pub(super) fn settle(&mut self, by: &[u8], text: &[u8], ending: Ending) -> Standing {
+    /// Whether what stands before a piece is known: it was whole, and this begins an object, by its first byte.
+    pub(super) fn settle(&mut self, by: &[u8], first: Option<u8>, ending: Ending) -> Standing {
         if self.last.as_deref() == Some(by) {
             return Standing::Known;
         }
@@ -116,7 +116,7 @@ impl Streams {
         };
         let standing = match start {
             Start::Known => Standing::Known,
-            Start::Unknown { last: Ending::Whole, .. } if text.first() == Some(&b'{') => Standing::Settled,
+            Start::Unknown { last: Ending::Whole, .. } if first == Some(b'{') => Standing::Settled,
             Start::Unknown { pieces, last } if *pieces < TEXTS || *last == Ending::Partial => {
                 (*pieces, *last) = (*pieces + 1, ending);
                 return Standing::Unknown;
@@ -187,7 +187,7 @@ mod tests {
         use Ending::{Partial, Whole};
         use Standing::{Known, Settled, Unknown};
         let mut streams = Streams::default();
-        let mut standing = |by: &str, text: &str, ending| streams.settle(by.as_bytes(), text.as_bytes(), ending);
+        let mut standing = |by: &str, text: &str, ending| streams.settle(by.as_bytes(), text.bytes().next(), ending);
         assert_eq!(standing("out", "{\"may\":\"stand in a text", Partial), Unknown);
         assert_eq!(standing("out", "{\"still\":1}\"}", Whole), Unknown);
         assert_eq!(standing("err", "{\"x\":1}", Whole), Unknown);

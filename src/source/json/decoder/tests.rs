@@ -46,15 +46,15 @@ impl Sink for Log {
 }
 
 /// A decoder of the paths `a`, `b` and `u.x`.
-fn decoder() -> LineDecoder {
+fn decoder(writing: Writing) -> LineDecoder {
     let paths = [&["a"][..], &["b"], &["u", "x"]];
     let paths = paths.map(|path| path.iter().map(|key| key.to_string()).collect());
-    LineDecoder::new(Arc::new(Wanted::new(paths.to_vec())))
+    LineDecoder::new(Arc::new(Wanted::new(paths.to_vec())), writing)
 }
 
 /// Decodes the text twice, so that shapes are known the second time, which must not change a thing.
 fn decoded(text: impl AsRef<[u8]>) -> Vec<String> {
-    let mut decoder = decoder();
+    let mut decoder = decoder(Writing::Plain);
     let [first, second] = [(); 2].map(|()| {
         let mut log = Log::default();
         decoder.decode(text.as_ref(), &mut log);
@@ -214,7 +214,7 @@ fn a_damaged_line_costs_only_itself() {
             assert_eq!([&*lines[0], &*lines[2]], ["0=1 1='two'"; 2], "{line:?}");
 
             // Nor does it send the next line the slow way.
-            let mut decoder = decoder();
+            let mut decoder = decoder(Writing::Plain);
             decoder.decode(good.as_bytes(), &mut Log::default());
             let mut log = Log::default();
             decoder.decode(text.as_bytes(), &mut log);
@@ -225,7 +225,7 @@ fn a_damaged_line_costs_only_itself() {
 
 #[test]
 fn lines_alike_share_a_layout_whatever_their_values() {
-    let mut decoder = decoder();
+    let mut decoder = decoder(Writing::Plain);
     let mut log = Log::default();
     let values = ["1", "null", "\"x\"", "-2.5e3", "true", "NaN", "\"y\""];
     let text: String =
@@ -249,7 +249,7 @@ fn values_are_found_behind_a_blank_that_only_some_have() {
 
 #[test]
 fn a_shape_that_changes_does_not_move_the_values_of_lines_it_has_fitted_before() {
-    let mut decoder = decoder();
+    let mut decoder = decoder(Writing::Plain);
     decoder.decode(b"{\"b\":\"x\",\"a\":1}\n", &mut Log::default());
     let usual = |row| format!("{{\"b\":\"x{row}\",\"a\":{row}}}\n");
     let mut lines: Vec<String> = (0..9).map(usual).collect();
@@ -274,7 +274,7 @@ fn offsets_are_those_of_the_lines() {
     let starts: Vec<_> =
         text.split_inclusive('\n').scan(0, |at, line| Some(std::mem::replace(at, *at + line.len()))).collect();
     let mut log = Log::default();
-    decoder().decode(text.as_bytes(), &mut log);
+    decoder(Writing::Plain).decode(text.as_bytes(), &mut log);
     assert_eq!(log.offsets, starts);
 }
 
@@ -284,4 +284,32 @@ fn a_line_longer_than_a_portion_is_read_whole() {
     let lines = decoded(format!("{{\"b\":1}}\n{long}{{\"b\":3}}\n{long}"));
     assert!(lines[1].ends_with("1=2") && lines[3].ends_with("1=2"));
     assert_eq!([&*lines[0], &*lines[2]], ["1=1", "1=3"]);
+}
+
+#[test]
+fn quoted_lines_come_as_those_that_they_quote() {
+    let lines = [
+        r#"{"a":1,"b":"x","u":{"x":null}}"#,
+        r#"{"a":-2.5e3,"b":"a \"quote\" and \\ more\n","u":{"x":[1,2]}}"#,
+        r#"{"a":"one","b":null,"u":{"x":{"y":"z"}}}"#,
+        r#"{"a": "\u00e9", "b": [{"c": "d"}]}"#,
+        r#"{"a": 7, "b": "", "u": 1}"#,
+    ];
+    let plain = lines.join("\n");
+    let quoted: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    let quoted: Vec<&str> = quoted.iter().map(|line| &line[1..line.len() - 1]).collect();
+    let mut decoder = decoder(Writing::Quoted);
+    let mut log = Log::default();
+    // the more often, the more of them by their shapes
+    (0..3).for_each(|_| decoder.decode(quoted.join("\n").as_bytes(), &mut log));
+    assert_eq!(log.lines, [decoded(&plain), decoded(&plain), decoded(&plain)].concat());
+    assert!(log.layouts.iter().filter(|layout| layout.is_some()).count() > 5, "{:?}", log.layouts);
+}
+
+#[test]
+fn what_a_quoted_line_holds_over_several_lines_is_one_record_or_a_record_each() {
+    let mut log = Log::default();
+    let text = concat!(r#"{\"a\":1,\n \"b\":2}"#, "\n", r#"{\"a\":3}\n{\"a\":4}"#, "\n", r#"a text\n of two lines\n"#);
+    decoder(Writing::Quoted).decode(text.as_bytes(), &mut log);
+    assert_eq!(log.lines, ["0=1 1=2", "0=3", "0=4", "NotAnObject"]);
 }
