@@ -104,6 +104,8 @@ pub enum Restructure {
     Events,
     /// Observations of a trace, without those that only wrap another.
     Observations,
+    /// Chunks of streamed answers to one object an answer, which is recognised anew.
+    Streams,
 }
 
 impl Word for Restructure {
@@ -113,13 +115,14 @@ impl Word for Restructure {
         ("spans", Restructure::Spans),
         ("events", Restructure::Events),
         ("observations", Restructure::Observations),
+        ("streams", Restructure::Streams),
     ];
 }
 
 impl Restructure {
     /// Whether what becomes of a record depends on others of its file.
     pub fn spans_records(self) -> bool {
-        matches!(self, Restructure::Spans | Restructure::Events | Restructure::Observations)
+        !matches!(self, Restructure::Columns)
     }
 }
 

@@ -44,7 +44,7 @@ mod unescape;
 mod walk;
 mod wanted;
 
-pub use decoder::{LineDecoder, Sink, Writing};
+pub use decoder::{LineDecoder, ROOM, Sink, Writing};
 pub use leaves::visit;
 pub use quoted::{object as quoted_object, one_line};
 pub use record::Record;

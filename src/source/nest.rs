@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::profile::Restructure;
 use crate::source::carried::Labels;
 use crate::source::dialect::{Cargo, Dialect};
-use crate::source::json::{LineDecoder, Writing, one_line, quoted_object, unescape, write_line};
+use crate::source::json::{LineDecoder, ROOM, Writing, one_line, quoted_object, unescape, write_line};
 use crate::source::plan::ReadPlan;
 use crate::source::reader::{Layouts, RawRecord, Whence};
 use crate::source::reading::Found;
@@ -69,6 +69,15 @@ enum Kind {
 }
 
 impl Kind {
+    /// That of what records of a dialect are taken apart to.
+    fn of_parts(dialect: usize, described: &Dialect) -> Self {
+        match described.profile.as_ref().and_then(|profile| profile.restructure) {
+            // an answer is put together from its chunks, and then read as if it had come whole
+            Some(Restructure::Streams) => Kind::Carried,
+            _ => Kind::Parts(dialect),
+        }
+    }
+
     fn part_of(self) -> Option<usize> {
         match self {
             Kind::Parts(dialect) => Some(dialect),
@@ -309,11 +318,11 @@ impl Nest {
         let Some(profile) = &described.profile else { return };
         if self.course.is_part() && profile.restructure.is_some_and(Restructure::spans_records) {
             let labels = Labels::of(from.carried);
-            let what = What::Record { dialect };
+            let what = What::Record { dialect, stream: from.stream };
             return self.deferred.push(Deferred { offset: from.offset, labels, text: text.to_vec(), what });
         }
-        self.prepare(Kind::Parts(dialect), desk);
-        match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset) {
+        self.prepare(Kind::of_parts(dialect, described), desk);
+        match known_or(&mut self.openers, dialect, || Opener::new(profile)).open(text, from.offset, from.stream) {
             Ok(parts) => self.add_parts(parts, from, desk),
             Err(why) => desk.rejected(from.offset, text, why),
         }
@@ -350,7 +359,11 @@ impl Nest {
     /// Decodes what waits.
     pub fn flush(&mut self, desk: &mut Desk<'_>) {
         if !self.is_idle() {
-            let lines = std::mem::take(&mut self.lines);
+            let mut lines = std::mem::take(&mut self.lines);
+            let length = lines.text.len();
+            if self.kind == Kind::Quoted {
+                lines.text.extend_from_slice(&[0; ROOM]);
+            }
             let envelope = usize::from(self.kind.part_of().is_none());
             let depth = self.depth + envelope;
             let mut inner = self.inner.take().unwrap_or_else(|| Box::new(Nest::of_course(self.course.inside())));
@@ -361,7 +374,13 @@ impl Nest {
             let layouts = known_or(&mut self.layouts, self.kind, Layouts::default);
             let level = Inside { lines: &lines, kind: self.kind, at: 0 };
             let mut sink = RecordSink { desk: desk.reborrow(), level, layouts, nest: &mut inner };
-            decoder.decode(&lines.text, &mut sink);
+            match writing {
+                Writing::Plain => decoder.decode(&lines.text, &mut sink),
+                Writing::Quoted => {
+                    let starts = lines.origins.iter().skip(1).map(|origin| origin.start).chain([length]);
+                    decoder.decode_known(&lines.text, starts.map(|start| start as u32 - 1), &mut sink);
+                }
+            }
             inner.flush(desk);
             self.unquoted = match decoder.take_parsed() {
                 parsed if writing == Writing::Quoted && parsed > lines.origins.len() / 4 => UNQUOTED,
@@ -385,7 +404,8 @@ impl Nest {
         self.flush(desk);
         for (dialect, opener) in std::mem::take(&mut self.openers) {
             let parts = opener.finish();
-            self.prepare(Kind::Parts(dialect), desk);
+            let kind = Kind::of_parts(dialect, &desk.reader.plan().dialects[dialect]);
+            self.prepare(kind, desk);
             self.add_parts(parts, Whence::NOWHERE, desk);
             self.flush(desk);
         }
@@ -438,9 +458,9 @@ impl Nest {
         let Deferred { offset, labels, text, what } = deferred;
         let carried = labels.range(0..labels.len());
         match what {
-            What::Record { dialect } => {
+            What::Record { dialect, stream } => {
                 let plan = desk.reader.plan().clone();
-                let from = Whence { offset, carried, ..Whence::NOWHERE };
+                let from = Whence { offset, carried, stream, ..Whence::NOWHERE };
                 self.take_apart(dialect, &plan.dialects[dialect], &text, from, desk);
             }
             What::Beginning { by } => {

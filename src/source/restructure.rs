@@ -1,7 +1,8 @@
 //! Taking records apart: what a table of columns and paths cannot say about a producer, one small step each.
 //!
 //! ```text
-//! a record -> records (the objects inside it) -> columns | spans | events | observations -> embedded JSON -> parts
+//! a record -> records (the objects inside it) -> columns | spans | events | observations | streams
+//!     -> embedded JSON -> parts
 //! ```
 //!
 //! Parts are JSON texts of one record each. A step that looks at several records of a file keeps what it needs of them.
@@ -14,6 +15,7 @@ mod observations;
 mod records;
 mod span;
 mod spans;
+mod streams;
 
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use crate::source::json::Tree;
 use crate::source::value::Reject;
 use events::Events;
 use nesting::Nesting;
+use streams::Streams;
 
 /// What a record was taken apart to.
 #[derive(Debug, Default)]
@@ -53,6 +56,7 @@ enum Step {
     Observations(Nesting),
     Spans(Nesting),
     Events(Events),
+    Streams(Streams),
 }
 
 impl Opener {
@@ -63,15 +67,16 @@ impl Opener {
             Some(Restructure::Observations) => Step::Observations(Nesting::default()),
             Some(Restructure::Spans) => Step::Spans(Nesting::default()),
             Some(Restructure::Events) => Step::Events(Events::default()),
+            Some(Restructure::Streams) => Step::Streams(Streams::default()),
         };
         Self { profile: profile.clone(), step }
     }
 
-    /// The parts of one record, which starts at byte `offset` of its file.
+    /// The parts of one record, which starts at byte `offset` of its file and came in a `stream`, by a hash.
     ///
     /// # Errors
     /// The reason why the text is no record.
-    pub fn open(&mut self, text: &[u8], offset: u64) -> Result<Parts, Reject> {
+    pub fn open(&mut self, text: &[u8], offset: u64, stream: u64) -> Result<Parts, Reject> {
         let mut parts = Parts::default();
         if matches!(self.step, Step::Columns) && self.profile.records.is_empty() {
             // long arrays, which are never held as a tree with every number in it
@@ -89,6 +94,7 @@ impl Opener {
                 }
             }
             Step::Events(events) => events.take(&tree, &mut parts),
+            Step::Streams(streams) => streams.take(&tree, offset, stream, &mut parts),
             Step::Observations(nesting) => {
                 found().filter_map(observations::item).for_each(|item| nesting.take(item));
                 nesting.pass(&mut parts);
@@ -115,6 +121,7 @@ impl Opener {
         let mut parts = Parts::default();
         match std::mem::replace(&mut self.step, Step::None) {
             Step::Events(events) => events.finish(&mut parts),
+            Step::Streams(streams) => streams.finish(&mut parts),
             Step::Observations(nesting) | Step::Spans(nesting) => nesting.finish(&mut parts),
             Step::None | Step::Columns => {}
         }

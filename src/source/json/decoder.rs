@@ -22,6 +22,9 @@ use crate::source::value::Reject;
 /// processor's own caches.
 const PORTION: usize = 64 << 10;
 
+/// Bytes behind lines that are decoded where they stand.
+pub const ROOM: usize = WINDOW;
+
 /// What becomes of the lines of a block.
 pub trait Sink {
     fn record(&mut self, record: &Record<'_>);
@@ -64,6 +67,8 @@ pub struct LineDecoder {
 struct FittedLine {
     line: Line,
     fitted: Option<Fitted>,
+    /// The edition of a shape that it does not have; 0 is none.
+    misfit: u32,
 }
 
 /// How a line fits.
@@ -129,35 +134,37 @@ impl LineDecoder {
         self.padded = padded;
     }
 
+    /// The same for lines whose newlines are known, and which are valid text without control characters; [`ROOM`] more
+    /// bytes stand behind them.
+    pub fn decode_known<S: Sink>(&mut self, text: &[u8], newlines: impl Iterator<Item = u32>, sink: &mut S) {
+        self.index.take(newlines);
+        match Text::new(text) {
+            Some(text) => self.instructions.run(Lines { decoder: self, text, unread: None, offset: 0, sink }),
+            None => sink.reject(0, text, Reject::TooLong),
+        }
+    }
+
     /// Decodes the first `length` bytes of `text`, which stands at `offset` in the block and goes
     /// on for at least a window.
     fn decode_lines<S: Sink>(&mut self, text: &[u8], length: usize, offset: usize, sink: &mut S) {
         match Text::new(text) {
-            Some(text) => self.instructions.run(Lines { decoder: self, text, length, offset, sink }),
+            Some(text) => self.instructions.run(Lines { decoder: self, text, unread: Some(length), offset, sink }),
             None => sink.reject(offset, text[..length].trim_ascii_end(), Reject::TooLong),
         }
     }
 
     #[inline(always)]
-    fn decode_indexed<L: Lanes, S: Sink>(
-        &mut self,
-        lanes: L,
-        text: Text<'_>,
-        length: usize,
-        offset: usize,
-        sink: &mut S,
-    ) {
-        lanes.run(Reading { index: &mut self.index, text: &text.bytes()[..length] });
+    fn decode_indexed<L: Lanes, S: Sink>(&mut self, lanes: L, text: Text<'_>, offset: usize, sink: &mut S) {
         self.fit_side_by_side(lanes, text);
         let mut suspects = 0;
         for number in 0..self.lines.len() {
-            let FittedLine { line, fitted } = self.lines[number];
+            let FittedLine { line, fitted, misfit } = self.lines[number];
             let newline = self.index.newlines()[number];
             let is_suspect = self.index.suspects()[suspects] < newline;
             let is_current = |fitted: &Fitted| self.repertoire.edition(fitted.position as usize) == fitted.edition;
             let fitted = match fitted.filter(is_current) {
                 _ if is_suspect => None,
-                None => self.fit_alone(lanes, text, line),
+                None => self.fit_alone(lanes, text, line, misfit),
                 fitted => fitted,
             };
             match fitted {
@@ -207,7 +214,7 @@ impl LineDecoder {
             let newline = self.index.newlines()[number];
             let has_return = newline > start && text.byte(newline - 1) == b'\r';
             let line = Line { start, end: newline - u32::from(has_return) };
-            self.lines.push(FittedLine { line, fitted: None });
+            self.lines.push(FittedLine { line, fitted: None, misfit: 0 });
             if let Some(position) = self.repertoire.wait(lanes, text, start, number as u32) {
                 self.fit_waiting(lanes, text, position);
             }
@@ -233,7 +240,12 @@ impl LineDecoder {
         let found = lanes.run(Fit { shape: &known.shape, text, lines, bounds });
         known.note_fitting(found.fits.count_ones());
         for (place, &number) in numbers[..count].iter().enumerate() {
-            self.lines[number as usize].fitted = (found.fits >> place & 1 == 1).then_some(Fitted {
+            let line = &mut self.lines[number as usize];
+            if found.fits >> place & 1 == 0 {
+                line.misfit = known.edition;
+                continue;
+            }
+            line.fitted = Some(Fitted {
                 position: position as u32,
                 edition: known.edition,
                 bounds: (from + place) as u32,
@@ -244,14 +256,17 @@ impl LineDecoder {
         }
     }
 
-    /// Finds the first shape that fits the line.
+    /// Finds the first shape that fits the line; one edition of them is known not to.
     #[inline(never)]
-    fn fit_alone<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line) -> Option<Fitted> {
+    fn fit_alone<L: Lanes>(&mut self, lanes: L, text: Text<'_>, line: Line, misfit: u32) -> Option<Fitted> {
         if !self.repertoire.is_worth_trying() {
             return None;
         }
         let from = self.bound_count;
         for (position, known) in self.repertoire.shapes().iter().enumerate() {
+            if known.edition == misfit {
+                continue;
+            }
             self.bound_count = from;
             let bounds = room_for(&mut self.bounds, &mut self.bound_count, known.shape.steps.len() + 1);
             let found = lanes.run(Fit { shape: &known.shape, text, lines: &[line], bounds });
@@ -368,7 +383,8 @@ fn portion_length(lines: &[u8]) -> usize {
 struct Lines<'a, S> {
     decoder: &'a mut LineDecoder,
     text: Text<'a>,
-    length: usize,
+    /// How many bytes are to be indexed before; None if the lines are known.
+    unread: Option<usize>,
     offset: usize,
     sink: &'a mut S,
 }
@@ -378,7 +394,10 @@ impl<S: Sink> Task for Lines<'_, S> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        self.decoder.decode_indexed(lanes, self.text, self.length, self.offset, self.sink);
+        if let Some(length) = self.unread {
+            lanes.run(Reading { index: &mut self.decoder.index, text: &self.text.bytes()[..length] });
+        }
+        self.decoder.decode_indexed(lanes, self.text, self.offset, self.sink);
     }
 }
 

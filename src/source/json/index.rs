@@ -31,6 +31,15 @@ impl Index {
         &self.suspects
     }
 
+    /// Takes the newlines of a text that needs not be read.
+    pub fn take(&mut self, newlines: impl Iterator<Item = u32>) {
+        self.newlines.clear();
+        self.newlines.extend(newlines);
+        self.newline_count = self.newlines.len();
+        self.suspects.clear();
+        self.suspects.push(u32::MAX);
+    }
+
     /// Reads a text of whole lines, each with its newline, shorter than 4 GiB.
     #[inline(always)]
     fn read<L: Lanes>(&mut self, lanes: L, text: &[u8]) {

@@ -31,7 +31,7 @@ pub(super) enum What {
     /// The stream `by` goes on with a line that its piece of the log knew to begin a record.
     Beginning { by: Vec<u8> },
     /// A record of this dialect that is to be taken apart.
-    Record { dialect: usize },
+    Record { dialect: usize, stream: u64 },
 }
 
 /// How the records of a nest come.
