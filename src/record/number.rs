@@ -107,7 +107,10 @@ pub fn short_epoch(number: Excerpt<'_>) -> Option<i64> {
     let fraction = match rest {
         [] => 0,
         [b'.', digits @ ..] if digits.len() <= 9 => {
-            digits_value(Window::of(digits)?.bytes)? as i64 * PLACES[digits.len()]
+            // by its end: how many digits there are differs from line to line
+            let digits = Excerpt { start: number.end - digits.len(), ..number };
+            let Window { bytes, length } = Window::ending(digits)?;
+            digits_value(bytes)? as i64 * PLACES[length]
         }
         _ => return None,
     };
