@@ -124,6 +124,17 @@ impl Unless {
     }
 }
 
+/// A loop, since a closure would be a call.
+#[inline(always)]
+fn none_holds<R: RawRecord>(all: &[Unless], record: &R) -> bool {
+    for unless in all {
+        if unless.holds(record) {
+            return false;
+        }
+    }
+    true
+}
+
 /// One of the ways in which records of a layout may be read.
 struct Way {
     dialect: usize,
@@ -173,7 +184,7 @@ impl RecordReader {
             return self.push_new(record, from, layouts);
         };
         let layout = match (&known.usual, &known.ways[..]) {
-            (Some(unless), [way, ..]) if !unless.iter().any(|unless| unless.holds(record)) => &way.layout,
+            (Some(unless), [way, ..]) if none_holds(unless, record) => &way.layout,
             (_, ways) => match self.decide(ways, record) {
                 Ok(layout) => layout,
                 Err(pushed) => return pushed,

@@ -116,16 +116,12 @@ impl<const LINES: usize> Walk<'_, LINES> {
         let nowhere = self.text.nowhere();
         each_line!(line => {
             let at = self.at[line];
-            let differing = step.mask & !lanes.equal(self.text.window(at), &step.head);
+            let mut differing = step.mask & !lanes.equal(self.text.window(at), &step.head);
+            for part in &step.tail {
+                differing |= !lanes.equal(self.text.window(at + part.offset), &part.bytes);
+            }
             self.at[line] = if differing == 0 { at + step.length } else { nowhere };
         });
-        if !step.tail.is_empty() {
-            each_line!(line => {
-                if !tail_stands(self.text, step, self.at[line]) {
-                    self.at[line] = nowhere;
-                }
-            });
-        }
     }
 
     /// Whether no line has the shape.
@@ -238,12 +234,6 @@ impl<const LINES: usize> Walk<'_, LINES> {
 fn is_other(text: Text<'_>, at: u32, expected: Expected) -> bool {
     let usual: &[u8] = if expected == Expected::Number { b"-0123456789" } else { b"NI" };
     text.bytes().get(at as usize).is_some_and(|first| !usual.contains(first))
-}
-
-/// Whether the text before a value, which ends at `at`, ends as it should.
-#[inline(never)]
-fn tail_stands(text: Text<'_>, step: &Step, at: u32) -> bool {
-    text.bytes().get(..at as usize).is_some_and(|before| before.ends_with(&step.tail))
 }
 
 /// The passing of values that may be of any kind, or arrays.

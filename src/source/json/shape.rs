@@ -27,8 +27,15 @@ pub(super) struct Step {
     /// How long all of the text is.
     pub length: u32,
     pub value: Expected,
-    /// The rest of the text, if it is longer than a window.
-    pub tail: Box<[u8]>,
+    /// The rest of the text, if it is longer than a window: windows of it, the last of which ends with it.
+    pub tail: Box<[Part]>,
+}
+
+/// A window of a text.
+pub(super) struct Part {
+    /// Its first byte in the text.
+    pub offset: u32,
+    pub bytes: [u8; WINDOW],
 }
 
 /// What a value has always been.
@@ -123,6 +130,12 @@ impl Step {
         let mut head = [0; WINDOW];
         head[..length].copy_from_slice(&text[..length]);
         let mask = ((1_u64 << length) - 1) as u32;
-        Step { head, mask, length: text.len() as u32, value, tail: text[length..].into() }
+        let last = text.len() - length;
+        let offsets = (1..text.len().div_ceil(WINDOW)).map(|number| last.min(number * WINDOW));
+        let part = |offset: usize| {
+            let bytes = text[offset..].first_chunk().copied()?;
+            Some(Part { offset: offset as u32, bytes })
+        };
+        Step { head, mask, length: text.len() as u32, value, tail: offsets.filter_map(part).collect() }
     }
 }
