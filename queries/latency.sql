@@ -1,5 +1,6 @@
 -- title: Latency
 -- question: How long do requests take, where does the time go, and which token lengths are slow?
+-- example: latency --by input-bucket logs/*.ndjson
 -- param: by dimensions | what to group by
 -- param: metrics metrics total | which durations to measure
 -- param: stages flag false | every stage with its share of the total time

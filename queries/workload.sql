@@ -1,5 +1,7 @@
 -- title: Workload
 -- question: What does the traffic look like: how many requests, how long are their inputs and outputs?
+-- example: workload --by input-bucket logs/*.ndjson
+-- example: workload --by business-line --month 2025-06 --tz Asia/Shanghai --format csv logs/
 -- param: by dimensions | what to group by
 -- column: requests requests | all requests of the group
 -- column: share ratio | their part of all requests

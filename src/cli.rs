@@ -8,9 +8,9 @@ mod latency;
 pub mod man;
 mod profiles;
 mod queries;
+mod report;
 mod run;
 mod sql;
-mod workload;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
@@ -23,9 +23,9 @@ pub use latency::LatencyArgs;
 pub use man::ManArgs;
 pub use profiles::{ProfilesAction, ProfilesArgs};
 pub use queries::QueriesArgs;
+pub use report::ReportArgs;
 pub use run::RunArgs;
 pub use sql::SqlArgs;
-pub use workload::WorkloadArgs;
 
 use crate::request::Word;
 
@@ -54,7 +54,8 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Latency(LatencyArgs),
-    Workload(WorkloadArgs),
+    #[command(flatten)]
+    Report(ReportArgs),
     Inspect(InspectArgs),
     Sql(SqlArgs),
     Queries(QueriesArgs),

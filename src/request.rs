@@ -125,8 +125,10 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     Latency(Latency),
-    Workload {
-        by: Vec<Dimension>,
+    /// A report of the program's own.
+    Report {
+        name: String,
+        parameters: Vec<Parameter>,
     },
     Inspect {
         /// Expected fields, types and units.
@@ -164,9 +166,9 @@ impl Task {
         };
         match cli.command {
             Command::Latency(typed) => report(latency(&typed)?, typed.report),
-            Command::Workload(typed) => {
-                let by = Dimension::parse_all(&typed.group.by)?;
-                report(Ask::Workload { by }, typed.report)
+            Command::Report(typed) => {
+                let parameters = typed.parameters.into_iter().map(|(name, value)| Parameter { name, value }).collect();
+                report(Ask::Report { name: typed.name, parameters }, typed.report)
             }
             Command::Inspect(typed) => {
                 let expect = typed.expect;

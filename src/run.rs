@@ -163,11 +163,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         Ask::Latency(latency) => {
             ask_query(catalog()?.find("latency")?, latency_values(latency), request, logs, &context).await
         }
-        Ask::Workload { by } => {
-            let values = vec![("by".to_owned(), ParameterValue::Dimensions(by.clone()))];
-            ask_query(catalog()?.find("workload")?, values, request, logs, &context).await
-        }
-        Ask::Run { name, parameters } => {
+        Ask::Report { name, parameters } | Ask::Run { name, parameters } => {
             let catalog = catalog()?;
             let query = catalog.find(name)?;
             let values = parameters.iter().map(|given| {

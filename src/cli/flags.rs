@@ -15,7 +15,7 @@ pub struct GroupFlags {
     pub by: Vec<String>,
 }
 
-fn by_help() -> String {
+pub(super) fn by_help() -> String {
     let words: Vec<&str> = Dimension::words().collect();
     format!(
         "Dimensions to group by, separated by commas; without any, one row over everything\n\n\

@@ -44,7 +44,20 @@ pub struct Catalog {
     queries: Vec<Query>,
 }
 
+/// Name and text of the files that the program brings.
+fn embedded() -> impl Iterator<Item = (String, &'static str)> {
+    EMBEDDED.files().filter_map(|file| {
+        let name = file.path().file_stem()?.to_string_lossy().into_owned();
+        Some((name, file.contents_utf8()?))
+    })
+}
+
 impl Catalog {
+    /// The reports that the program brings, by name. A test reads each: one that is broken never gets here.
+    pub fn embedded() -> Vec<Query> {
+        Self::load(&[]).map(|catalog| catalog.queries).unwrap_or_default()
+    }
+
     /// The embedded queries and those of `folders`; an own query wins over an embedded one of its name, an earlier folder
     /// over a later one.
     pub fn load(folders: &[PathBuf]) -> anyhow::Result<Self> {
@@ -62,9 +75,7 @@ impl Catalog {
                 catalog.add(name, text, path.display().to_string())?;
             }
         }
-        for file in EMBEDDED.files() {
-            let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let text = file.contents_utf8().context("a built-in query is not UTF-8")?;
+        for (name, text) in embedded() {
             catalog.add(name, text.to_owned(), "built in".to_owned())?;
         }
         catalog.queries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -98,9 +109,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_query_says_what_it_answers() {
+    fn every_built_in_query_says_what_it_answers_and_how_it_is_asked() {
         for query in Catalog::load(&[]).unwrap().all() {
-            assert!(!query.header.title.is_empty() && !query.header.question.is_empty(), "{}", query.name);
+            let header = &query.header;
+            assert!(!header.title.is_empty() && !header.question.is_empty(), "{}", query.name);
+            assert!(
+                !header.examples.is_empty() && header.parameters.iter().all(|it| !it.help.is_empty()),
+                "{}",
+                query.name
+            );
         }
     }
 

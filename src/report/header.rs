@@ -3,6 +3,7 @@
 //! ```sql
 //! -- title: Latency
 //! -- question: How long do requests take?
+//! -- example: latency --by input-bucket logs/
 //! -- param: percentiles percentiles 50,95,99 | which percentiles to show
 //! -- column: p*_ms ms | a percentile of the metric
 //! -- total: requests failed
@@ -18,6 +19,8 @@ use crate::report::parameter::Parameter;
 pub struct Header {
     pub title: String,
     pub question: String,
+    /// What may be typed behind `infer-stats`.
+    pub examples: Vec<String>,
     pub parameters: Vec<Parameter>,
     pub columns: Vec<ColumnHelp>,
     /// Columns whose sum stands in the totals.
@@ -48,6 +51,7 @@ impl Header {
         match key {
             "title" => self.title = value.to_owned(),
             "question" => self.question = value.to_owned(),
+            "example" => self.examples.push(value.to_owned()),
             "param" => self.parameters.push(Parameter::parse(value)?),
             "column" => {
                 let Some((names, definition)) = value.split_once('|') else {

@@ -10,7 +10,7 @@ pub enum ReportMistake {
     #[error("the query `{query}` has no parameter `{name}`{hint}")]
     NoParameter { query: String, name: String, hint: String },
     #[error("--param {name}={text}: not {expected}")]
-    WrongValue { name: String, text: String, expected: &'static str },
+    WrongValue { name: String, text: String, expected: String },
     #[error("{path} is one of the logs: name another file for the {what}")]
     OutputIsALog { path: String, what: &'static str },
     #[error("-o and --rejects name the same file: the one would replace the other")]

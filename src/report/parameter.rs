@@ -16,6 +16,8 @@ pub struct Parameter {
     pub name: String,
     pub kind: ParameterKind,
     pub default: String,
+    /// The words of a choice, the default among them.
+    pub choices: Vec<String>,
     pub help: String,
 }
 
@@ -32,6 +34,8 @@ pub enum ParameterKind {
     Integer,
     Number,
     Text,
+    /// One of some words, the first of which is the default.
+    Choice,
     /// An instant, or a local date.
     Time,
 }
@@ -46,6 +50,7 @@ impl Word for ParameterKind {
         ("integer", ParameterKind::Integer),
         ("number", ParameterKind::Number),
         ("text", ParameterKind::Text),
+        ("choice", ParameterKind::Choice),
         ("time", ParameterKind::Time),
     ];
 }
@@ -74,13 +79,20 @@ impl Parameter {
             bail!("`param: {text}` is no parameter: write `param: NAME TYPE DEFAULT | what it is for`");
         };
         let kind = ParameterKind::from_word(kind)?;
-        let default = words.collect::<Vec<_>>().join(" ");
-        Ok(Self { name: name.to_owned(), kind, default, help: help.trim().to_owned() })
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        let (default, choices) = match kind {
+            ParameterKind::Choice => (words.first().cloned().unwrap_or_default(), words),
+            _ => (words.join(" "), Vec::new()),
+        };
+        Ok(Self { name: name.to_owned(), kind, default, choices, help: help.trim().to_owned() })
     }
 
     /// The value that a text means for this parameter.
     pub fn value(&self, text: &str, clock: &Clock) -> anyhow::Result<ParameterValue> {
-        let wrong = |expected| ReportMistake::WrongValue { name: self.name.clone(), text: text.to_owned(), expected };
+        let wrong = |expected: &str| {
+            let (name, text, expected) = (self.name.clone(), text.to_owned(), expected.to_owned());
+            ReportMistake::WrongValue { name, text, expected }
+        };
         let list =
             || text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>();
         if text.is_empty()
@@ -100,6 +112,10 @@ impl Parameter {
             ParameterKind::Integer => ParameterValue::Integer(text.parse().or(Err(wrong("a whole number")))?),
             ParameterKind::Number => ParameterValue::Number(text.parse().or(Err(wrong("a number")))?),
             ParameterKind::Text => ParameterValue::Text(text.to_owned()),
+            ParameterKind::Choice => match self.choices.iter().find(|word| *word == text) {
+                Some(word) => ParameterValue::Text(word.clone()),
+                None => return Err(wrong(&self.choices.join(", ")).into()),
+            },
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
         })
     }

@@ -1,0 +1,105 @@
+//! `infer-stats NAME` for every report in `queries/`: its flags are the parameters that its header declares.
+
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+
+use super::ReportFlags;
+use super::flags::by_help;
+use crate::report::catalog::{Catalog, Query};
+use crate::report::parameter::{Parameter, ParameterKind};
+
+/// A report and values for its parameters, as typed.
+#[derive(Debug)]
+pub struct ReportArgs {
+    pub name: String,
+    /// Only those that were typed.
+    pub parameters: Vec<(String, String)>,
+    pub report: ReportFlags,
+}
+
+/// Reports with flags of their own design.
+const TYPED: [&str; 1] = ["latency"];
+
+fn queries() -> impl Iterator<Item = Query> {
+    Catalog::embedded().into_iter().filter(|query| !TYPED.contains(&query.name.as_str()))
+}
+
+fn command(query: &Query) -> Command {
+    let header = &query.header;
+    let command = Command::new(query.name.clone());
+    let command = header.parameters.iter().fold(command, |command, parameter| command.arg(flag(parameter)));
+    let examples: Vec<String> = header.examples.iter().map(|example| format!("  infer-stats {example}")).collect();
+    ReportFlags::augment_args(command)
+        .about(header.question.clone())
+        .long_about(None)
+        .after_help(format!("Examples:\n{}", examples.join("\n")))
+}
+
+fn flag(parameter: &Parameter) -> Arg {
+    let arg =
+        Arg::new(parameter.name.clone()).long(parameter.name.replace('_', "-")).help(capitalised(&parameter.help));
+    match parameter.kind {
+        ParameterKind::Flag => return arg.action(ArgAction::SetTrue),
+        ParameterKind::Dimensions if parameter.name == "by" => {
+            return arg.value_name("LIST").value_delimiter(',').action(ArgAction::Append).long_help(by_help());
+        }
+        _ => {}
+    }
+    let arg = match parameter.kind {
+        ParameterKind::Dimensions | ParameterKind::Metrics | ParameterKind::Percentiles => {
+            arg.value_name("LIST").value_delimiter(',').action(ArgAction::Append)
+        }
+        ParameterKind::Choice => {
+            arg.value_name("WORD").value_parser(PossibleValuesParser::new(parameter.choices.clone()))
+        }
+        ParameterKind::Integer | ParameterKind::Number => arg.value_name("N").allow_negative_numbers(true),
+        ParameterKind::Time => arg.value_name("TIME"),
+        _ => arg.value_name("TEXT"),
+    };
+    match parameter.default.as_str() {
+        "" => arg,
+        default => arg.default_value(default.to_owned()),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+impl Subcommand for ReportArgs {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(queries().map(|query| self::command(&query)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        queries().any(|query| query.name == name)
+    }
+}
+
+impl FromArgMatches for ReportArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let unknown = || Error::new(ErrorKind::InvalidSubcommand);
+        let (name, typed) = matches.subcommand().ok_or_else(unknown)?;
+        let query = queries().find(|query| query.name == name).ok_or_else(unknown)?;
+        let parameters = query.header.parameters.iter().filter_map(|parameter| {
+            let value = match parameter.kind {
+                ParameterKind::Flag => typed.get_flag(&parameter.name).to_string(),
+                _ => typed.get_many::<String>(&parameter.name)?.cloned().collect::<Vec<_>>().join(","),
+            };
+            Some((parameter.name.clone(), value))
+        });
+        let parameters = parameters.collect();
+        Ok(Self { name: name.to_owned(), parameters, report: ReportFlags::from_arg_matches(typed)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
