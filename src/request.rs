@@ -15,6 +15,7 @@ mod output;
 mod parameter;
 mod path;
 mod place;
+mod replay;
 mod shell;
 mod time;
 mod unit;
@@ -42,8 +43,9 @@ pub use output::{Color, Format, Order, OutputChoice, Sort};
 pub use parameter::Parameter;
 pub use path::KeyPath;
 pub use place::Place;
+pub use replay::Replay;
 pub use shell::Shell;
-pub use time::{Bounds, Clock, TimeRange};
+pub use time::{Bounds, Clock, TimeRange, milliseconds};
 pub use word::Word;
 pub use zone::Zone;
 

@@ -8,6 +8,7 @@ use super::ReportFlags;
 use super::flags::by_help;
 use crate::report::catalog::{Catalog, Query};
 use crate::report::parameter::{Parameter, ParameterKind};
+use crate::request::{Metric, Word};
 
 /// A report and values for its parameters, as typed.
 #[derive(Debug)]
@@ -50,11 +51,14 @@ fn flag(parameter: &Parameter) -> Arg {
         ParameterKind::Dimensions | ParameterKind::Metrics | ParameterKind::Percentiles => {
             arg.value_name("LIST").value_delimiter(',').action(ArgAction::Append)
         }
+        ParameterKind::Metric => arg.value_name("METRIC").value_parser(PossibleValuesParser::new(Metric::words())),
         ParameterKind::Choice => {
             arg.value_name("WORD").value_parser(PossibleValuesParser::new(parameter.choices.clone()))
         }
         ParameterKind::Integer | ParameterKind::Number => arg.value_name("N").allow_negative_numbers(true),
         ParameterKind::Time => arg.value_name("TIME"),
+        ParameterKind::Span => arg.value_name("SPAN"),
+        ParameterKind::Replay => arg.value_name("LIMITS"),
         _ => arg.value_name("TEXT"),
     };
     match parameter.default.as_str() {

@@ -7,7 +7,9 @@
 //! | `percentile_cont(x, p)`, `quantile_cont`, `median(x)` | SQL's own names; they replace the stock ones |
 //! | `exact_sum(x)`, `exact_mean(x)` | floating-point sums whose bits do not depend on the order of work |
 //! | `bucket(x, edges)`, `bucket_label(bucket, edges)` | which bucket a count falls into, and its name |
-//! | `local_period(time, ..)`, `local_part(time, ..)` | days, hours and weekdays in the report's zone |
+//! | `percentile_change(a, b, p, confidence, seed)` | how a percentile changed between two sides, with bootstrap bounds |
+//! | `replay_prefixes(hashes, time, capacity, ttl_ms)` | what a prefix cache would have held, request by request (a window function) |
+//! | `local_period(time, ..)`, `local_part(time, ..)`, `local_window(time, ..)` | days, hours, weekdays and windows in the report's zone |
 //!
 //! Why not the stock ones: `percentile_cont` cuts the interpolation weight to 1e-6, keeps one copy of the values for
 //! each percentile and panics when almost every row is a group of its own; `avg` and `sum` of floats change in the
@@ -18,21 +20,26 @@
 
 mod accumulator;
 mod argument;
+mod bootstrap;
 mod bucket;
 mod bucket_label;
 mod exact_mean;
 mod exact_sum;
 mod fixed_sum;
 mod local_time;
+mod local_window;
 mod median;
+mod percentile_change;
 mod percentile_cont;
 mod percentiles;
+mod prefix_cache;
 mod quantile;
+mod replay_prefixes;
 mod samples;
 mod selection;
 mod state;
 
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 
 use bucket::Bucket;
@@ -40,9 +47,12 @@ use bucket_label::BucketLabel;
 use exact_mean::ExactMean;
 use exact_sum::ExactSum;
 use local_time::{LocalPart, LocalPeriod};
+use local_window::LocalWindow;
 use median::Median;
+use percentile_change::PercentileChange;
 use percentile_cont::PercentileCont;
 use percentiles::Percentiles;
+use replay_prefixes::ReplayPrefixes;
 
 /// Gives the session all functions of this product, in place of stock ones of the same name.
 pub fn register(ctx: &SessionContext) {
@@ -53,10 +63,14 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(Median::new()));
     ctx.register_udaf(AggregateUDF::new_from_impl(ExactSum::new()));
     ctx.register_udaf(AggregateUDF::new_from_impl(ExactMean::new()));
+    ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(Bucket::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(BucketLabel::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(LocalPeriod::default()));
     ctx.register_udf(ScalarUDF::new_from_impl(LocalPart::default()));
+    ctx.register_udf(ScalarUDF::new_from_impl(LocalWindow::start()));
+    ctx.register_udf(ScalarUDF::new_from_impl(LocalWindow::end()));
 }
 
 #[cfg(test)]

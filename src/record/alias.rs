@@ -169,6 +169,7 @@ fn stems(column: Column) -> &'static [&'static str] {
             "output_length",
         ],
         Column::CachedTokens => &["cache_prefix_length", "prefix_cached_tokens"],
+        Column::PrefixHashes => &["hash_ids", "block_hashes"],
         Column::TotalTokens => &["number_total_tokens"],
         Column::QueueWaitMs => &["queue", "queue_time", "queue_wait_time", "queue_duration", "latency_queue"],
         Column::PrefillTimeMs => &["prefill", "latency_prefill", "prefill_duration", "prefill_latency"],

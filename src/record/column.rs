@@ -101,6 +101,7 @@ columns! {
     TopP "top_p" Number "nucleus sampling";
     MaxTokens "max_tokens" Count "the asked limit of output tokens";
     PromptHash "prompt_hash" Id "hash of the prompt";
+    PrefixHashes "prefix_hashes" Text "hashes of the prompt's blocks from its front on, a JSON list";
     PromptVersion "prompt_version" Id "version of the prompt template";
     ServiceTier "service_tier" Id "batch, flex, default, priority";
     InputTokens "input_tokens" Count "prompt tokens, cached ones included";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use jiff::Timestamp;
 
 use crate::engine::Answer;
@@ -302,7 +302,10 @@ fn totals(names: &[String], sums: &Sums, rows: &Rows) -> anyhow::Result<Option<R
         }
     };
     let columns = sums.schema.fields().iter().enumerate().map(column).collect();
-    Ok(Some(RecordBatch::try_new(sums.schema.clone(), columns)?))
+    // a column that is never null in the rows has no total all the same
+    let fields = sums.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Ok(Some(RecordBatch::try_new(schema, columns)?))
 }
 
 pub(crate) fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {

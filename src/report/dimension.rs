@@ -25,6 +25,9 @@ impl DimensionSql {
     }
 }
 
+/// Lengths of cached prefixes: none at all stands apart.
+const PREFIX_EDGES: &str = "[1, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072]";
+
 /// The SQL of the `number`-th dimension.
 pub fn sql(dimension: &Dimension, number: usize, week_start: WeekStart) -> DimensionSql {
     let key = format!("key_{number}");
@@ -39,6 +42,10 @@ pub fn sql(dimension: &Dimension, number: usize, week_start: WeekStart) -> Dimen
         DimensionKey::TotalBucket => (
             "bucket(TRY_CAST(CAST(input_tokens AS DECIMAL(38, 0)) + CAST(output_tokens AS DECIMAL(38, 0)) AS BIGINT), $total_edges)".to_owned(),
             format!("bucket_label({key}, $total_edges)"),
+        ),
+        DimensionKey::CachedBucket => (
+            format!("bucket(cached_tokens, {PREFIX_EDGES})"),
+            format!("CASE {key} WHEN 0 THEN '0' ELSE bucket_label({key}, {PREFIX_EDGES}) END"),
         ),
         DimensionKey::IdPrefix => (r"regexp_match(request_id, '^[A-Za-z]+[-_:.]?')[1]".to_owned(), key.clone()),
         DimensionKey::Period(Period::Minute) => (period("minute"), key.clone()),
@@ -65,6 +72,7 @@ pub fn definition(dimension: &Dimension) -> String {
         DimensionKey::InputBucket => "input tokens, lower edge included".to_owned(),
         DimensionKey::OutputBucket => "output tokens, lower edge included".to_owned(),
         DimensionKey::TotalBucket => "input and output tokens, lower edge included".to_owned(),
+        DimensionKey::CachedBucket => "input tokens that came from the prefix cache, lower edge included".to_owned(),
         DimensionKey::IdPrefix => "leading letters of the request id".to_owned(),
         DimensionKey::Period(_) => "local start of the period that the request arrived in".to_owned(),
         DimensionKey::HourOfDay => "local hour of arrival, 0 to 23".to_owned(),

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 
 use crate::record::Kind;
 use crate::report::mistake::ReportMistake;
-use crate::request::{Clock, Dimension, Metric, Percentile, Word};
+use crate::request::{Clock, Dimension, Metric, Mistake, Percentile, Replay, Word, milliseconds};
 
 /// A named parameter of a query file.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub enum ParameterKind {
     Dimensions,
     /// A list of latency metrics.
     Metrics,
+    /// One of them.
+    Metric,
     /// A list of numbers from 0 to 100.
     Percentiles,
     Flag,
@@ -38,6 +40,10 @@ pub enum ParameterKind {
     Choice,
     /// An instant, or a local date.
     Time,
+    /// A length of time, in milliseconds.
+    Span,
+    /// A cache to replay block hashes through. `$name_ttl_ms`, `$name_blocks` and `$name_block` are its limits.
+    Replay,
 }
 
 impl Word for ParameterKind {
@@ -45,6 +51,7 @@ impl Word for ParameterKind {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("dimensions", ParameterKind::Dimensions),
         ("metrics", ParameterKind::Metrics),
+        ("metric", ParameterKind::Metric),
         ("percentiles", ParameterKind::Percentiles),
         ("flag", ParameterKind::Flag),
         ("integer", ParameterKind::Integer),
@@ -52,6 +59,8 @@ impl Word for ParameterKind {
         ("text", ParameterKind::Text),
         ("choice", ParameterKind::Choice),
         ("time", ParameterKind::Time),
+        ("span", ParameterKind::Span),
+        ("replay", ParameterKind::Replay),
     ];
 }
 
@@ -66,6 +75,9 @@ pub enum ParameterValue {
     Number(f64),
     Text(String),
     Time(jiff::Timestamp),
+    /// Milliseconds, and how they were written.
+    Span(i64, String),
+    Replay(Replay),
     /// A default that was left empty: `$name` is NULL, so that `$name IS NULL OR ...` makes a filter optional.
     Unset,
 }
@@ -87,6 +99,11 @@ impl Parameter {
         Ok(Self { name: name.to_owned(), kind, default, choices, help: help.trim().to_owned() })
     }
 
+    /// As a flag of its report.
+    pub fn flag(&self) -> String {
+        format!("--{}", self.name.replace('_', "-"))
+    }
+
     /// The value that a text means for this parameter.
     pub fn value(&self, text: &str, clock: &Clock) -> anyhow::Result<ParameterValue> {
         let wrong = |expected: &str| {
@@ -103,6 +120,7 @@ impl Parameter {
         Ok(match self.kind {
             ParameterKind::Dimensions => ParameterValue::Dimensions(Dimension::parse_all(&list())?),
             ParameterKind::Metrics => ParameterValue::Metrics(Metric::parse_all(&list())?),
+            ParameterKind::Metric => ParameterValue::Metrics(vec![Metric::from_word(text)?]),
             ParameterKind::Percentiles => ParameterValue::Percentiles(Percentile::parse_all(&list())?),
             ParameterKind::Flag => match text {
                 "true" | "yes" | "1" => ParameterValue::Flag(true),
@@ -116,16 +134,30 @@ impl Parameter {
                 Some(word) => ParameterValue::Text(word.clone()),
                 None => return Err(wrong(&self.choices.join(", ")).into()),
             },
+            ParameterKind::Span => {
+                let not_a_span = || Mistake::NotASpan { flag: self.flag(), text: text.to_owned() };
+                ParameterValue::Span(milliseconds(text).ok_or_else(not_a_span)?, text.to_owned())
+            }
+            ParameterKind::Replay => ParameterValue::Replay(Replay::parse(text)?),
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
         })
     }
 }
 
 impl ParameterValue {
-    /// The value as SQL binds it; None for what shapes the statement instead.
-    pub fn scalar(&self) -> Option<ScalarValue> {
-        Some(match self {
-            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) => return None,
+    /// The values as SQL binds them, by name; none for what shapes the statement instead.
+    pub fn bound(&self, name: &str) -> Vec<(String, ScalarValue)> {
+        let whole = |number: Option<i64>| ScalarValue::Int64(number);
+        let value = match self {
+            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) => return Vec::new(),
+            ParameterValue::Replay(replay) => {
+                return vec![
+                    (format!("{name}_ttl_ms"), whole(replay.ttl_ms)),
+                    (format!("{name}_blocks"), whole(replay.blocks)),
+                    (format!("{name}_block"), whole(replay.block)),
+                ];
+            }
+            ParameterValue::Span(milliseconds, _) => whole(Some(*milliseconds)),
             ParameterValue::Percentiles(percentiles) => {
                 floats(percentiles.iter().map(|percentile| percentile.fraction))
             }
@@ -135,7 +167,8 @@ impl ParameterValue {
             ParameterValue::Text(text) => ScalarValue::Utf8(Some(text.clone())),
             ParameterValue::Time(time) => instant(Some(*time)),
             ParameterValue::Unset => ScalarValue::Null,
-        })
+        };
+        vec![(name.to_owned(), value)]
     }
 
     /// The value as a report shows it.
@@ -153,6 +186,8 @@ impl ParameterValue {
             ParameterValue::Number(number) => (*number).into(),
             ParameterValue::Text(text) => text.clone().into(),
             ParameterValue::Time(time) => time.to_string().into(),
+            ParameterValue::Span(_, text) => text.clone().into(),
+            ParameterValue::Replay(replay) => replay.text.clone().into(),
             ParameterValue::Unset => serde_json::Value::Null,
         }
     }
@@ -168,6 +203,12 @@ pub fn floats(values: impl Iterator<Item = f64>) -> ScalarValue {
 pub fn integers(values: &[i64]) -> ScalarValue {
     let values: Vec<ScalarValue> = values.iter().map(|value| ScalarValue::Int64(Some(*value))).collect();
     ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Int64))
+}
+
+/// A list of texts as one bound value.
+pub fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ScalarValue {
+    let values: Vec<ScalarValue> = values.map(|value| ScalarValue::Utf8(value.map(str::to_owned))).collect();
+    ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Utf8))
 }
 
 /// An instant as one bound value.

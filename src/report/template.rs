@@ -11,7 +11,7 @@ use crate::engine::Statement;
 use crate::report::catalog::Query;
 use crate::report::dimension::{self, DimensionSql, quoted};
 use crate::report::parameter::{self, ParameterValue};
-use crate::request::{Dimension, Order, Request, Sort, Word};
+use crate::request::{Dimension, Order, Request, Sort, WeekStart, Word};
 
 /// A query with values for its parameters.
 #[derive(Debug)]
@@ -77,9 +77,13 @@ impl<'a> Filled<'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-        let values: BTreeMap<&str, minijinja::Value> =
-            self.values.iter().map(|(name, value)| (name.as_str(), template_value(value))).collect();
-        let order = order(&dimensions, request.sort.as_ref(), request.top);
+        let values: BTreeMap<&str, minijinja::Value> = self
+            .values
+            .iter()
+            .map(|(name, value)| (name.as_str(), template_value(value, request.week_start)))
+            .collect();
+        let size = self.query.header.totals.first().map(String::as_str);
+        let order = order(&dimensions, request.sort.as_ref(), size.filter(|_| request.top.is_some()));
         let limit = limit(request.top);
         let logs = if request.merges { "requests" } else { "logs" };
         let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
@@ -92,15 +96,19 @@ impl<'a> Filled<'a> {
             .filter(|line| !line.starts_with("--") && !line.trim().is_empty())
             .collect::<Vec<_>>()
             .join("\n");
-        let bound = self.values.iter().filter_map(|(name, value)| Some((name.clone(), value.scalar()?)));
+        let bound = self.values.iter().flat_map(|(name, value)| value.bound(name));
         Ok(Statement { sql, values: bound.chain(standing_values(request)).collect() })
     }
 }
 
-/// Values that every statement may use: the request's buckets, zone and time range.
+/// Values that every statement may use: the request's buckets, error codes, zone and time range.
 pub fn standing_values(request: &Request) -> Vec<(String, ScalarValue)> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+    let meanings = || request.errors.iter();
     vec![
+        ("error_codes".to_owned(), parameter::texts(meanings().map(|(code, _)| Some(code.as_str())))),
+        ("error_names".to_owned(), parameter::texts(meanings().map(|(_, meaning)| meaning.name.as_deref()))),
+        ("error_stages".to_owned(), parameter::texts(meanings().map(|(_, meaning)| meaning.stage.as_deref()))),
         ("input_edges".to_owned(), parameter::integers(&request.buckets.input)),
         ("output_edges".to_owned(), parameter::integers(&request.buckets.output)),
         ("total_edges".to_owned(), parameter::integers(&request.buckets.total)),
@@ -111,9 +119,11 @@ pub fn standing_values(request: &Request) -> Vec<(String, ScalarValue)> {
     ]
 }
 
-fn template_value(value: &ParameterValue) -> minijinja::Value {
+fn template_value(value: &ParameterValue, week_start: WeekStart) -> minijinja::Value {
     match value {
-        ParameterValue::Dimensions(dimensions) => dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
+        ParameterValue::Dimensions(dimensions) => {
+            dimensions.iter().map(|by| dimension::sql(by, 0, week_start).context()).collect()
+        }
         ParameterValue::Metrics(metrics) => {
             metrics.iter().map(|metric| context! { name => metric.word(), column => metric.column() }).collect()
         }
@@ -126,6 +136,8 @@ fn template_value(value: &ParameterValue) -> minijinja::Value {
         ParameterValue::Number(number) => (*number).into(),
         ParameterValue::Text(text) => text.clone().into(),
         ParameterValue::Time(time) => time.to_string().into(),
+        ParameterValue::Span(milliseconds, _) => (*milliseconds).into(),
+        ParameterValue::Replay(replay) => replay.text.clone().into(),
         ParameterValue::Unset => ().into(),
     }
 }
@@ -135,8 +147,8 @@ pub fn limit(top: Option<u64>) -> String {
     top.map(|top| format!("LIMIT {}", top.min(i64::MAX as u64))).unwrap_or_default()
 }
 
-/// The order of the rows: as asked, then by the dimensions, so that it is total.
-fn order(dimensions: &[DimensionSql], sort: Option<&Sort>, top: Option<u64>) -> String {
+/// The order of the rows: as asked, else by the `size` of the groups, then by the dimensions, so that it is total.
+fn order(dimensions: &[DimensionSql], sort: Option<&Sort>, size: Option<&str>) -> String {
     let mut terms = Vec::new();
     match sort {
         Some(sort) => {
@@ -144,8 +156,7 @@ fn order(dimensions: &[DimensionSql], sort: Option<&Sort>, top: Option<u64>) -> 
             terms.push(format!("{} {direction} NULLS LAST", quoted(&sort.column)));
         }
         // the top of a list is its largest groups, unless the user says by what
-        None if top.is_some() => terms.push("requests DESC".to_owned()),
-        None => {}
+        None => terms.extend(size.map(|size| format!("{size} DESC"))),
     }
     terms.extend(dimensions.iter().map(|dimension| format!("{} ASC NULLS LAST", dimension.key)));
     terms.iter().map(|term| format!("{term}, ")).collect()

@@ -17,6 +17,8 @@ pub enum DimensionKey {
     InputBucket,
     OutputBucket,
     TotalBucket,
+    /// The length of the prefix that came from the cache.
+    CachedBucket,
     /// The leading part of the request id.
     IdPrefix,
     /// The local start of the minute, hour, day, week or month that the request arrived in.
@@ -52,10 +54,11 @@ impl Word for WeekStart {
     const WORDS: &'static [(&'static str, Self)] = &[("monday", WeekStart::Monday), ("sunday", WeekStart::Sunday)];
 }
 
-const COMPUTED: [(&str, DimensionKey); 11] = [
+const COMPUTED: [(&str, DimensionKey); 12] = [
     ("input-bucket", DimensionKey::InputBucket),
     ("output-bucket", DimensionKey::OutputBucket),
     ("total-bucket", DimensionKey::TotalBucket),
+    ("cached-bucket", DimensionKey::CachedBucket),
     ("id-prefix", DimensionKey::IdPrefix),
     ("minute", DimensionKey::Period(Period::Minute)),
     ("hour", DimensionKey::Period(Period::Hour)),

@@ -154,6 +154,23 @@ fn span_back(text: &str) -> Option<Result<Span, jiff::Error>> {
     }
 }
 
+/// `500ms`, `30s`, `5m`, `24h`, `7d` as milliseconds, days of 24 hours; None where the text is no length of time, or none
+/// above zero.
+pub fn milliseconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
+    let unit = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 7 * 86_400_000,
+        _ => return None,
+    };
+    digits.parse::<i64>().ok()?.checked_mul(unit).filter(|length| *length > 0)
+}
+
 fn month_range(text: &str, clock: &Clock) -> Result<TimeRange, Mistake> {
     let not_a_month = || Mistake::NotAMonth { text: text.to_owned() };
     let text = text.trim();

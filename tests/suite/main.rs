@@ -4,10 +4,13 @@
 
 mod agreement;
 mod arbitrary;
+mod cache;
 mod clocks;
 mod command;
+mod compare;
 mod compress;
 mod containers;
+mod errors;
 mod generated;
 mod help;
 mod local_time;
@@ -22,5 +25,7 @@ mod real_data;
 mod record;
 mod requests;
 mod settings;
+mod slow;
 mod sql;
 mod traffic;
+mod trend;

@@ -137,7 +137,7 @@ fn bounds(time: i64, period: &str, zone: &TimeZone, week_start: Weekday) -> Resu
     read.or_else(|error| exec_err!("a time is outside the calendar: {error}"))
 }
 
-fn zoned(time: i64, zone: &TimeZone) -> Result<ZonedDateTime> {
+pub(super) fn zoned(time: i64, zone: &TimeZone) -> Result<ZonedDateTime> {
     match Timestamp::from_nanosecond(i128::from(time)) {
         Ok(time) => Ok(time.to_zoned_datetime(zone.clone())),
         Err(error) => exec_err!("a time is outside the calendar: {error}"),
@@ -151,7 +151,7 @@ fn text(argument: &ColumnarValue) -> Result<String> {
     }
 }
 
-fn zone(argument: &ColumnarValue) -> Result<TimeZone> {
+pub(super) fn zone(argument: &ColumnarValue) -> Result<TimeZone> {
     let name = text(argument)?;
     match crate::request::Zone::parse(&name) {
         Ok(zone) => Ok(zone.rules),

@@ -1,0 +1,100 @@
+//! `trend` and `peaks`: traffic over time.
+
+use serde_json::{Value, json};
+
+use crate::command::{Report, Workspace, real_data};
+
+fn report(arguments: &[&str], arrivals: &[(&str, u64)]) -> Report {
+    let record = |(number, (time, tokens)): (usize, &(&str, u64))| {
+        json!({"request_id": number.to_string(), "timestamp": time, "input_tokens": tokens, "output_tokens": 0,
+               "total_latency_ms": tokens, "status": "success"})
+        .to_string()
+    };
+    let lines: Vec<String> = arrivals.iter().enumerate().map(record).collect();
+    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    workspace.report(&[arguments, &["log.ndjson"]].concat())
+}
+
+fn shown(report: &Report, columns: &[&str]) -> Vec<String> {
+    let text = |row: &Value| columns.iter().map(|column| row[*column].to_string()).collect::<Vec<_>>().join(" ");
+    report.rows().iter().map(|row| text(row).replace('"', "")).collect()
+}
+
+#[test]
+fn windows_without_requests_are_there_and_know_nothing() {
+    let arrivals = [("2025-06-01T10:01:00Z", 10), ("2025-06-01T10:02:00Z", 30), ("2025-06-01T10:16:00Z", 50)];
+    let report = report(&["trend", "--every", "5m"], &arrivals);
+    let rows = shown(&report, &["window_start", "requests", "input_tokens_per_minute", "error_rate", "total_p50_ms"]);
+    let expected = [
+        "2025-06-01T10:00:00+00:00 2 8.0 0.0 20.0",
+        "2025-06-01T10:05:00+00:00 0 null null null",
+        "2025-06-01T10:10:00+00:00 0 null null null",
+        "2025-06-01T10:15:00+00:00 1 10.0 0.0 50.0",
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn windows_may_be_shifted_and_overlap() {
+    let arrivals = [("2025-06-01T10:01:00Z", 1), ("2025-06-01T10:07:00Z", 1)];
+    let shifted = report(&["trend", "--every", "5m", "--offset", "2m"], &arrivals);
+    assert_eq!(
+        shown(&shifted, &["window_start", "requests"]),
+        ["2025-06-01T09:57:00+00:00 1", "2025-06-01T10:02:00+00:00 0", "2025-06-01T10:07:00+00:00 1"]
+    );
+    let sliding = report(&["trend", "--every", "5m", "--sliding", "2"], &arrivals);
+    // 10 minutes each
+    assert_eq!(
+        shown(&sliding, &["window_start", "requests", "input_tokens_per_minute"]),
+        ["2025-06-01T09:55:00+00:00 1 0.1", "2025-06-01T10:00:00+00:00 2 0.2", "2025-06-01T10:05:00+00:00 1 0.1"]
+    );
+}
+
+#[test]
+fn a_day_of_the_clock_change_is_as_long_as_it_is() {
+    let arrivals = [("2026-10-24T22:00:00Z", 1), ("2026-10-25T22:59:59Z", 1), ("2026-10-25T23:00:00Z", 1)];
+    let report = report(&["trend", "--every", "1d", "--tz", "Europe/Berlin"], &arrivals);
+    let rows = shown(&report, &["window_start", "requests"]);
+    assert_eq!(rows, ["2026-10-25T00:00:00+02:00 2", "2026-10-26T00:00:00+01:00 1"]);
+    let rates = [2.0 / (25.0 * 3600.0), 1.0 / (24.0 * 3600.0)];
+    for (row, rate) in report.rows().iter().zip(rates) {
+        assert!((row["per_second"].as_f64().unwrap() - rate).abs() < 1e-15, "{row}");
+    }
+}
+
+#[test]
+fn a_window_that_does_not_divide_the_day_is_refused() {
+    let workspace =
+        Workspace::with("log.ndjson", r#"{"request_id":"a","timestamp":"2025-06-01T10:01:00Z","latency_ms":1}"#);
+    let refusal = workspace.run(&["trend", "--every", "7m", "log.ndjson"]).refusal(2);
+    assert!(refusal.contains("divide a day"), "{refusal}");
+    let refusal = workspace.run(&["trend", "--every", "often", "log.ndjson"]).refusal(2);
+    assert!(refusal.contains("--every often"), "{refusal}");
+}
+
+#[test]
+fn a_peak_across_two_minutes_of_the_clock_is_found() {
+    let arrivals = [
+        ("2025-06-01T10:00:50Z", 5),
+        ("2025-06-01T10:00:55Z", 5),
+        ("2025-06-01T10:01:10Z", 5),
+        ("2025-06-01T10:01:50Z", 100),
+    ];
+    let report = report(&["peaks"], &arrivals);
+    let rows = shown(&report, &["span", "requests", "requests_at", "tokens"]);
+    let expected = [
+        "calendar minute 2 2025-06-01T10:00:00+00:00 105",
+        // the first is 60 s before the last, and no longer within them
+        "any 60 s 3 2025-06-01T10:01:10+00:00 110",
+        "any 10 s 2 2025-06-01T10:00:55+00:00 100",
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_peaks_of_the_azure_trace() {
+    let Some(path) = real_data("azure/AzureLLMInferenceTrace_code.csv") else { return };
+    let report = Workspace::new().report(&["peaks", path.to_str().unwrap()]);
+    let rows = shown(&report, &["span", "requests", "tokens"]);
+    assert_eq!(rows[..2], ["calendar minute 585 1257868", "any 60 s 723 1409698"]);
+}
