@@ -2,9 +2,19 @@
 -- question: What fails, at which stage, since when, and whom does it hit; and what fails behind a success?
 -- example: errors logs/
 -- example: errors --by gpu,hour --since 24h logs/
--- param: by dimensions | what to group by, besides code and stage
+-- param: by dimensions | what to group by, besides code and stage; with --find, what else requests may have in common
 -- param: time_axis choice arrival failure | first and last seen by the arrival of requests, or by when they failed
 -- param: min_count integer 1 | leave out rows with fewer errors
+-- param: find flag false | rank what has more errors than others at the same hour with inputs of the same length, beyond chance
+-- column: severity | warning; info where longer inputs fail more often, which is their nature, or may be the reason as lengths are not known
+-- column: factor | what the requests have in common
+-- column: value | its value
+-- column: requests requests | all requests with that value
+-- column: rate ratio | errors / requests
+-- column: expected requests | errors, had these requests failed as often as all others of the same hour and input bucket
+-- column: lift | errors / expected
+-- column: low | lower bound of the lift at 95 %, for as many looks as were taken (Byar's bounds of a Poisson count, Bonferroni)
+-- column: high | upper bound of the lift
 -- column: kind | failed; or behind a success: truncated (length), filtered (content_filter), empty (no output)
 -- column: code | the error code as logged, else the HTTP status, the finish reason or the status
 -- column: name | what the settings call the code
@@ -23,6 +33,18 @@
 -- column: last_seen | the last of them
 -- total: errors after_first_token
 
+{% set factors = [
+  {"name": "model", "value": "model_name"}, {"name": "version", "value": "model_version"},
+  {"name": "business line", "value": "business_line"}, {"name": "tenant", "value": "tenant"}, {"name": "app", "value": "app"},
+  {"name": "gpu", "value": "gpu_id"}, {"name": "gpu pool", "value": "gpu_pool"}, {"name": "host", "value": "host"},
+  {"name": "service", "value": "service"}, {"name": "provider", "value": "provider"}, {"name": "deployment", "value": "deployment"},
+  {"name": "prompt version", "value": "prompt_version"}, {"name": "stream", "value": "stream"}, {"name": "priority", "value": "priority"},
+  {"name": "id prefix", "value": "regexp_match(request_id, '^[A-Za-z]+[-_:.]?')[1]"},
+  {"name": "input bucket", "value": "bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
+  {"name": "gpu, hour", "value": "gpu_id || ', ' || to_char(local_period(timestamp, 'hour', $zone, $week_start), '%Y-%m-%dT%H:%MZ')"},
+  {"name": "business line, day", "value": "business_line || ', ' || to_char(local_period(timestamp, 'day', $zone, $week_start) + INTERVAL '12 hours', '%Y-%m-%d')"},
+  {"name": "version, input bucket", "value": "model_version || ', ' || bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
+] %}
 WITH read AS (
   SELECT
 {% for dimension in dimensions %}
@@ -33,6 +55,15 @@ WITH read AS (
     coalesce(output_tokens > 0, first_token_at IS NOT NULL OR ttft_ms IS NOT NULL) AS after_first_token,
     scheduled_at IS NOT NULL OR prefill_time_ms IS NOT NULL AS was_scheduled,
     lower(finish_reason) AS reason,
+{% if find %}
+    local_period(timestamp, 'hour', $zone, $week_start) AS hour, bucket(input_tokens, $input_edges) AS cell,
+{% for factor in factors %}
+    CAST({{ factor.value }} AS VARCHAR) AS factor_{{ loop.index }},
+{% endfor %}
+{% for dimension in dimensions %}
+    CAST({{ dimension.value }} AS VARCHAR) AS asked_{{ loop.index }},
+{% endfor %}
+{% endif %}
     CAST(array_position(CAST($error_codes AS VARCHAR[]), error_code) AS BIGINT) AS known_code
   FROM {{ logs }}
 ),
@@ -86,6 +117,67 @@ staged AS (
     END AS stage
   FROM told
 ),
+{% if find %}
+long AS (
+  SELECT kind, code, stage, hour, factor, value, CASE factor WHEN 'input bucket' THEN -1 ELSE cell END AS cell,
+    count(*) AS n, min(seen) AS first_seen, max(seen) AS last_seen
+  FROM (
+    SELECT kind, code, stage, hour, cell, seen,
+      unnest(make_array({% for factor in factors %}'{{ factor.name }}'{{ "" if loop.last else ", " }}{% endfor %}{% for dimension in dimensions %}, '{{ dimension.name | replace("'", "") }}'{% endfor %})) AS factor,
+      unnest(make_array({% for factor in factors %}factor_{{ loop.index }}{{ "" if loop.last else ", " }}{% endfor %}{% for dimension in dimensions %}, asked_{{ loop.index }}{% endfor %})) AS value
+    FROM staged
+  )
+  WHERE value IS NOT NULL
+  GROUP BY kind, code, stage, hour, factor, value, CASE factor WHEN 'input bucket' THEN -1 ELSE cell END
+),
+observed AS (
+  SELECT factor, value, kind, code, stage, sum(n) AS errors, min(first_seen) AS first_seen, max(last_seen) AS last_seen
+  FROM long WHERE kind IS NOT NULL
+  GROUP BY factor, value, kind, code, stage
+),
+others AS (
+-- of one hour and length: how often each error came
+  SELECT factor, hour, cell, kind, code, stage, CAST(sum(n) AS DOUBLE) / max(everything) AS rate
+  FROM (SELECT *, sum(n) OVER (PARTITION BY factor, hour, cell) AS everything FROM long)
+  WHERE kind IS NOT NULL
+  GROUP BY factor, hour, cell, kind, code, stage
+),
+present AS (
+  SELECT factor, value, hour, cell, sum(n) AS n FROM long GROUP BY factor, value, hour, cell
+),
+sized AS (
+  SELECT factor, value, sum(n) AS requests, sum(CASE WHEN cell IS NULL THEN n ELSE 0 END) AS of_unknown_length
+  FROM present GROUP BY factor, value
+),
+foreseen AS (
+  SELECT present.factor, present.value, kind, code, stage, exact_sum(n * rate) AS expected
+  FROM present
+  JOIN others ON present.factor = others.factor AND (present.hour IS NOT DISTINCT FROM others.hour)
+    AND (present.cell IS NOT DISTINCT FROM others.cell)
+  GROUP BY present.factor, present.value, kind, code, stage
+),
+tested AS (
+  SELECT observed.*, requests, of_unknown_length, expected, sqrt(-2 * ln(0.025 / count(*) OVER ())) AS t
+  FROM observed
+  JOIN foreseen ON observed.factor = foreseen.factor AND observed.value = foreseen.value AND observed.kind = foreseen.kind
+    AND (observed.code IS NOT DISTINCT FROM foreseen.code) AND (observed.stage IS NOT DISTINCT FROM foreseen.stage)
+  JOIN sized ON observed.factor = sized.factor AND observed.value = sized.value
+),
+bounded AS (
+-- the quantile of the normal distribution by Abramowitz and Stegun, 26.2.23
+  SELECT *, t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t) AS z
+  FROM tested
+)
+SELECT CASE WHEN factor LIKE '%input bucket' OR 2 * of_unknown_length > requests THEN 'info' ELSE 'warning' END AS severity,
+  kind, code, stage, factor, value, errors, requests, CAST(errors AS DOUBLE) / requests AS rate, expected,
+  errors / expected AS lift,
+  errors * power(1 - 1 / (9.0 * errors) - z / (3 * sqrt(errors)), 3) / expected AS low,
+  (errors + 1) * power(1 - 1 / (9.0 * (errors + 1)) + z / (3 * sqrt(errors + 1)), 3) / expected AS high,
+  first_seen, last_seen
+FROM bounded
+WHERE errors >= greatest($min_count, 5) AND errors * power(greatest(1 - 1 / (9.0 * errors) - z / (3 * sqrt(errors)), 0), 3) > expected
+ORDER BY severity DESC, errors - expected DESC, kind, code, stage, factor, value
+{% else %}
 named AS (
 -- what succeeded is one group, of which only the number counts
   SELECT
@@ -133,4 +225,5 @@ SELECT
 FROM shared
 WHERE kind IS NOT NULL AND requests >= $min_count
 ORDER BY {{ order }}requests DESC, kind, code, stage, stage_from, normal_reason, name
+{% endif %}
 {{ limit }}

@@ -93,3 +93,49 @@ fn shares_are_of_the_group_and_errors_are_seen_when_they_failed_if_asked() {
     assert_eq!((&row["model"], &row["share_of_requests"]), (&json!("a"), &json!(0.5)));
     assert_eq!(row["first_seen"], "2025-06-01T10:30:00+00:00");
 }
+
+/// The engine's log of a week, with what `change` makes of its records.
+fn week(change: impl Fn(&mut Value, usize)) -> Workspace {
+    let workspace = Workspace::new();
+    workspace.run(&["generate", "--rows", "8000", "-o", "week"]).exits(0);
+    let log = workspace.read("week/engine.ndjson");
+    let changed = log.lines().enumerate().map(|(number, line)| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        change(&mut record, number);
+        record.to_string()
+    });
+    workspace.write("engine.ndjson", changed.collect::<Vec<_>>().join("\n"));
+    workspace
+}
+
+fn found(workspace: &Workspace, severity: &str) -> Vec<String> {
+    let report = workspace.report(&["errors", "--find", "engine.ndjson"]);
+    let rows = report.rows().iter().filter(|row| row["severity"] == severity);
+    rows.map(|row| format!("{} {}: {}", row["code"], row["factor"], row["value"]).replace('"', "")).collect()
+}
+
+#[test]
+fn in_clean_logs_only_long_inputs_run_out_of_memory() {
+    let workspace = week(|_, _| {});
+    assert_eq!(found(&workspace, "warning"), Vec::<String>::new());
+    assert!(found(&workspace, "info").contains(&"1 input bucket: 32K-64K".to_owned()));
+}
+
+#[test]
+fn a_gpu_that_fails_for_an_hour_and_a_line_that_is_cut_from_a_day_on_are_found() {
+    let is_at = |record: &Value, from: &str, to: &str| (from..to).contains(&record["timestamp"].as_str().unwrap());
+    let workspace = week(|record, number| {
+        if record["gpu_id"] == "4" && is_at(record, "2025-06-04T13", "2025-06-04T15") && number % 4 > 0 {
+            record["error_code"] = json!(9);
+        }
+        if record["business_line"] == "finance_ai" && is_at(record, "2025-06-06", "2025-06-08") && number % 4 == 0 {
+            record["finish_reason"] = json!("length");
+        }
+    });
+    let warnings = found(&workspace, "warning");
+    assert!(warnings.contains(&"9 gpu: 4".to_owned()), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.starts_with("9 gpu, hour: 4, 2025-06-04T1")), "{warnings:?}");
+    assert!(warnings.contains(&"length business line, day: finance_ai, 2025-06-06".to_owned()), "{warnings:?}");
+    let is_planted = |warning: &String| warning.starts_with("9 ") || warning.contains("finance_ai");
+    assert!(warnings.iter().all(is_planted), "{warnings:?}");
+}
