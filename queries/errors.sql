@@ -129,8 +129,10 @@ long AS (
   )
   WHERE value IS NOT NULL
   GROUP BY kind, code, stage, hour, factor, value, CASE factor WHEN 'input bucket' THEN -1 ELSE cell END
-),
-observed AS (
+)
+SELECT * FROM long
+-- step: long
+WITH observed AS (
   SELECT factor, value, kind, code, stage, sum(n) AS errors, min(first_seen) AS first_seen, max(last_seen) AS last_seen
   FROM long WHERE kind IS NOT NULL
   GROUP BY factor, value, kind, code, stage

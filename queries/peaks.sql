@@ -10,6 +10,8 @@
 -- column: tokens tokens | input and output tokens in the one that had most
 -- column: tokens_time | when that was
 -- column: unknown_tokens requests | requests whose tokens are not known, which are in no sum of tokens
+{% set keys = dimensions | map(attribute="key") | join(", ") %}
+{% set part = keys ~ ", " if dimensions else "" %}
 WITH read AS (
   SELECT
 {% for dimension in dimensions %}
@@ -22,47 +24,36 @@ WITH read AS (
   FROM {{ logs }}
   WHERE timestamp IS NOT NULL
 ),
-{% set keys = dimensions | map(attribute="key") | join(", ") %}
-{% set part = keys ~ ", " if dimensions else "" %}
-{% set partition = "PARTITION BY " ~ keys if dimensions else "" %}
-counted AS (
-  SELECT {{ part }} arrived, counted_at, unknown,
-    local_window(arrived, 60000, 0, $zone) AS minute,
-    local_window(counted_at, 60000, 0, $zone) AS token_minute,
-    count(*) OVER (PARTITION BY {{ part }} local_window(arrived, 60000, 0, $zone)) AS in_minute,
-    sum(tokens) OVER (PARTITION BY {{ part }} local_window(counted_at, 60000, 0, $zone)) AS tokens_in_minute,
-    count(*) OVER ({{ partition }} ORDER BY arrived RANGE BETWEEN INTERVAL '59.999999999 seconds' PRECEDING AND CURRENT ROW) AS in_60,
-    sum(tokens) OVER ({{ partition }} ORDER BY counted_at RANGE BETWEEN INTERVAL '59.999999999 seconds' PRECEDING AND CURRENT ROW) AS tokens_in_60,
-    count(*) OVER ({{ partition }} ORDER BY arrived RANGE BETWEEN INTERVAL '9.999999999 seconds' PRECEDING AND CURRENT ROW) AS in_10,
-    sum(tokens) OVER ({{ partition }} ORDER BY counted_at RANGE BETWEEN INTERVAL '9.999999999 seconds' PRECEDING AND CURRENT ROW) AS tokens_in_10
-  FROM read
-),
-grouped AS (
+listed AS (
   SELECT {{ part }}
-    count(*) AS requests,
     count(*) FILTER (WHERE unknown) AS unknown_tokens,
-    max(in_minute) AS in_minute, first_value(minute ORDER BY in_minute DESC, minute) AS in_minute_at,
-    max(tokens_in_minute) AS tokens_in_minute, first_value(token_minute ORDER BY tokens_in_minute DESC, token_minute) AS tokens_in_minute_at,
-    max(in_60) AS in_60, first_value(arrived ORDER BY in_60 DESC, arrived) AS in_60_at,
-    max(tokens_in_60) AS tokens_in_60, first_value(counted_at ORDER BY tokens_in_60 DESC, counted_at) AS tokens_in_60_at,
-    max(in_10) AS in_10, first_value(arrived ORDER BY in_10 DESC, arrived) AS in_10_at,
-    max(tokens_in_10) AS tokens_in_10, first_value(counted_at ORDER BY tokens_in_10 DESC, counted_at) AS tokens_in_10_at
-  FROM counted
+    array_agg(arrived ORDER BY arrived) AS arrivals,
+    array_agg(CAST(1 AS BIGINT)) AS ones,
+    array_agg(counted_at ORDER BY counted_at) AS times,
+    array_agg(tokens ORDER BY counted_at) AS amounts
+  FROM read
 {% if dimensions %}
   GROUP BY {{ keys }}
 {% endif %}
+),
+found AS (
+  SELECT *,
+    CASE position WHEN 1 THEN fullest_minute(arrivals, ones) WHEN 2 THEN fullest(arrivals, ones, 60000)
+      ELSE fullest(arrivals, ones, 10000) END AS requests,
+    CASE position WHEN 1 THEN fullest_minute(times, amounts) WHEN 2 THEN fullest(times, amounts, 60000)
+      ELSE fullest(times, amounts, 10000) END AS tokens
+  FROM listed
+  CROSS JOIN (VALUES (1, 'calendar minute'), (2, 'any 60 s'), (3, 'any 10 s')) AS spans (position, span)
 )
 SELECT
 {% for dimension in dimensions %}
   {{ dimension.label }} AS {{ dimension.name }},
 {% endfor %}
   span,
-  CASE position WHEN 1 THEN in_minute WHEN 2 THEN in_60 ELSE in_10 END AS requests,
-  CASE position WHEN 1 THEN in_minute_at WHEN 2 THEN in_60_at ELSE in_10_at END AS requests_at,
-  CASE position WHEN 1 THEN tokens_in_minute WHEN 2 THEN tokens_in_60 ELSE tokens_in_10 END AS tokens,
-  CASE position WHEN 1 THEN tokens_in_minute_at WHEN 2 THEN tokens_in_60_at ELSE tokens_in_10_at END AS tokens_time,
+  requests[1] AS requests, arrow_cast(requests[2], 'Timestamp(Nanosecond, Some("UTC"))') AS requests_at,
+  tokens[1] AS tokens, arrow_cast(tokens[2], 'Timestamp(Nanosecond, Some("UTC"))') AS tokens_time,
   unknown_tokens
-FROM grouped
-CROSS JOIN (VALUES (1, 'calendar minute'), (2, 'any 60 s'), (3, 'any 10 s')) AS spans (position, span)
+FROM found
+WHERE arrivals IS NOT NULL
 ORDER BY {{ order }}position
 {{ limit }}

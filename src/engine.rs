@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::error::ArrowError;
-use datafusion::catalog::TableProvider;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -27,8 +27,24 @@ use crate::report::Rows;
 /// A statement ready to run: its text and the values of its named parameters.
 #[derive(Debug, Clone)]
 pub struct Statement {
+    /// Queries to run before it, each with the table that its rows become.
+    pub steps: Vec<Step>,
     pub sql: String,
     pub values: Vec<(String, ScalarValue)>,
+}
+
+/// A query whose rows later ones read as a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub table: String,
+    pub sql: String,
+}
+
+impl Statement {
+    /// That of one query.
+    pub fn new(sql: String, values: Vec<(String, ScalarValue)>) -> Self {
+        Self { steps: Vec::new(), sql, values }
+    }
 }
 
 /// Rows, and the plan that made them, whose metrics hold the accounting.
@@ -37,9 +53,35 @@ pub struct Answer {
     pub plan: Arc<dyn ExecutionPlan>,
 }
 
-/// Plans a read-only statement; what is wrong with its SQL comes as a [`SqlMistake`](mistake::SqlMistake).
+/// Plans a read-only statement whose steps have run; what is wrong with its SQL comes as a
+/// [`SqlMistake`](mistake::SqlMistake).
 pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Result<DataFrame> {
-    try_plan(context, statement).await.map_err(in_words)
+    try_plan(context, &statement.sql, &statement.values).await.map_err(in_words)
+}
+
+/// Runs a statement with its steps. The plan of the answer is that of the first of them, which reads the logs.
+pub async fn answer(
+    context: &SessionContext,
+    statement: &Statement,
+    total_bytes: u64,
+    quiet: bool,
+) -> anyhow::Result<Answer> {
+    let mut first = None;
+    for step in &statement.steps {
+        let frame = try_plan(context, &step.sql, &statement.values).await.map_err(in_words)?;
+        let mut answer = run(context, frame, total_bytes, quiet).await?;
+        // dealt out to all threads
+        let mut parts = vec![Vec::new(); context.copied_config().target_partitions()];
+        let count = parts.len();
+        for (number, batch) in answer.rows.batches()?.enumerate() {
+            parts[number % count].push(batch?);
+        }
+        let table = MemTable::try_new(answer.rows.schema().clone(), parts).map_err(in_words)?;
+        context.register_table(step.table.as_str(), Arc::new(table)).map_err(in_words)?;
+        first.get_or_insert(answer.plan);
+    }
+    let answer = run(context, plan(context, statement).await?, total_bytes, quiet).await?;
+    Ok(Answer { plan: first.unwrap_or(answer.plan), rows: answer.rows })
 }
 
 /// All rows of some columns of a table that is not registered.
@@ -80,13 +122,16 @@ fn damaged_parquet(cause: &dyn std::fmt::Display) -> anyhow::Error {
     )
 }
 
-async fn try_plan(context: &SessionContext, statement: &Statement) -> Result<DataFrame, DataFusionError> {
+async fn try_plan(
+    context: &SessionContext,
+    sql: &str,
+    values: &[(String, ScalarValue)],
+) -> Result<DataFrame, DataFusionError> {
     let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    let frame = context.sql_with_options(&statement.sql, read_only).await?;
+    let frame = context.sql_with_options(sql, read_only).await?;
     // A surplus value would be ignored in silence, a missing one is DataFusion's error.
     let named = frame.logical_plan().get_parameter_names()?;
-    let values: Vec<(&str, ScalarValue)> = statement
-        .values
+    let values: Vec<(&str, ScalarValue)> = values
         .iter()
         .filter(|(name, _)| named.contains(&format!("${name}")))
         .map(|(name, value)| (name.as_str(), value.clone()))

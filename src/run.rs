@@ -150,7 +150,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     if request.fixes_skew {
         // one look at all requests, before the question itself
         let sql = "SELECT count(timestamp) FROM requests".to_owned();
-        let frame = engine::plan(&context, &Statement { sql, values: Vec::new() }).await?;
+        let frame = engine::plan(&context, &Statement::new(sql, Vec::new())).await?;
         engine::run(&context, frame, logs.bytes(), true).await?;
         logs.skews.correct();
     }
@@ -173,7 +173,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
             ask_query(query, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
         }
         Ask::Sql { query } => {
-            let statement = Statement { sql: query.clone(), values: template::standing_values(request) };
+            let statement = Statement::new(query.clone(), template::standing_values(request));
             let header = Header { title: "SQL".to_owned(), ..Header::default() };
             let question =
                 Question { name: "sql", title: "SQL", header: &header, dimensions: &[], values: &BTreeMap::new() };
@@ -185,7 +185,7 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
                 .as_ref()
                 .map_or(String::new(), |sort| format!("ORDER BY {} {}", quoted(&sort.column), sort.order.word()));
             let sql = format!("SELECT * FROM logs {sort} {}", template::limit(request.top));
-            let statement = Statement { sql, values: Vec::new() };
+            let statement = Statement::new(sql, Vec::new());
             let header = Header { title: "Records".to_owned(), ..Header::default() };
             let question = Question {
                 name: "inspect",
@@ -221,11 +221,11 @@ async fn ask_statement(
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
     if request.output.show_sql {
-        output::say(&statement.sql);
+        let steps = statement.steps.iter().map(|step| format!("{}\n-- step: {}\n", step.sql, step.table));
+        output::say(steps.collect::<String>() + &statement.sql);
     }
-    let frame = engine::plan(context, statement).await?;
     let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
-    let answer = engine::run(context, frame, logs.bytes(), request.output.quiet).await;
+    let answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
     let answer = answer.map_err(|error| if error.is::<OutOfMemory>() { error.context(memory()) } else { error })?;
     answer::report(question, answer, logs, request)
 }

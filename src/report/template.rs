@@ -7,11 +7,14 @@ use datafusion::common::ScalarValue;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use crate::engine::Statement;
+use crate::engine::{Statement, Step};
 use crate::report::catalog::Query;
 use crate::report::dimension::{self, DimensionSql, quoted};
 use crate::report::parameter::{self, ParameterValue};
 use crate::request::{Dimension, Order, Request, Sort, WeekStart, Word};
+
+/// Ends a query whose rows the rest of the file reads as a table, so that the logs are read once.
+const STEP: &str = "-- step:";
 
 /// A query with values for its parameters.
 #[derive(Debug)]
@@ -91,13 +94,20 @@ impl<'a> Filled<'a> {
         let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered
             .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
-        let sql = sql
-            .lines()
-            .filter(|line| !line.starts_with("--") && !line.trim().is_empty())
-            .collect::<Vec<_>>()
-            .join("\n");
+        let mut steps = Vec::new();
+        let mut lines = Vec::new();
+        for line in sql.lines() {
+            match line.strip_prefix(STEP) {
+                Some(table) => {
+                    let sql = std::mem::take(&mut lines).join("\n");
+                    steps.push(Step { table: table.trim().to_owned(), sql });
+                }
+                None if line.starts_with("--") || line.trim().is_empty() => {}
+                None => lines.push(line),
+            }
+        }
         let bound = self.values.iter().flat_map(|(name, value)| value.bound(name));
-        Ok(Statement { sql, values: bound.chain(standing_values(request)).collect() })
+        Ok(Statement { steps, sql: lines.join("\n"), values: bound.chain(standing_values(request)).collect() })
     }
 }
 
