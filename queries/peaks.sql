@@ -27,10 +27,8 @@ WITH read AS (
 listed AS (
   SELECT {{ part }}
     count(*) FILTER (WHERE unknown) AS unknown_tokens,
-    array_agg(arrived ORDER BY arrived) AS arrivals,
-    array_agg(CAST(1 AS BIGINT)) AS ones,
-    array_agg(counted_at ORDER BY counted_at) AS times,
-    array_agg(tokens ORDER BY counted_at) AS amounts
+    array_agg(arrived) AS arrivals, array_agg(CAST(1 AS BIGINT)) AS ones,
+    array_agg(counted_at) AS times, array_agg(tokens) AS amounts
   FROM read
 {% if dimensions %}
   GROUP BY {{ keys }}

@@ -24,6 +24,7 @@ mod readme;
 mod real_data;
 mod record;
 mod requests;
+mod reuse;
 mod settings;
 mod slow;
 mod sql;

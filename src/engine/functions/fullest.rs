@@ -1,5 +1,5 @@
 //! `fullest(times, amounts, span_ms)` and `fullest_minute(times, amounts)`: the stretch of time with the largest amount, as a
-//! list `[amount, nanoseconds]`. `times` is sorted. The stretches of `fullest` are those of that length that end with one of
+//! list `[amount, nanoseconds]`. Both lists are in the same order, whichever. The stretches of `fullest` are those of that length that end with one of
 //! the times, which is given; those of `fullest_minute` are the minutes of the clock, whose start is given. Of equal ones the
 //! first counts; null without times. An amount that is null counts as nothing.
 
@@ -71,7 +71,8 @@ impl ScalarUDFImpl for Fullest {
                 let times = times.as_primitive::<TimestampNanosecondType>();
                 let amounts = amounts.as_primitive::<Int64Type>();
                 let amounts = (0..times.len()).map(|at| if amounts.is_valid(at) { amounts.value(at) } else { 0 });
-                let series: Vec<(i64, i64)> = times.values().iter().copied().zip(amounts).collect();
+                let mut series: Vec<(i64, i64)> = times.values().iter().copied().zip(amounts).collect();
+                series.sort_unstable_by_key(|(time, _)| *time);
                 match span {
                     Some(span) => fullest(&series, span),
                     None => fullest_minute(&series),
@@ -87,7 +88,7 @@ impl ScalarUDFImpl for Fullest {
     }
 }
 
-/// Amount and end of the fullest (t - span, t].
+/// Amount and end of the fullest (t - span, t] of sorted times.
 fn fullest(series: &[(i64, i64)], span: i64) -> Option<(i64, i64)> {
     let (mut first, mut sum, mut best) = (0, 0i64, None);
     for (number, &(time, amount)) in series.iter().enumerate() {
@@ -105,7 +106,7 @@ fn fullest(series: &[(i64, i64)], span: i64) -> Option<(i64, i64)> {
     best
 }
 
-/// Amount and start of the fullest minute.
+/// Amount and start of the fullest minute of sorted times.
 fn fullest_minute(series: &[(i64, i64)]) -> Option<(i64, i64)> {
     let mut best: Option<(i64, i64)> = None;
     for minute in series.chunk_by(|one, next| one.0.div_euclid(MINUTE) == next.0.div_euclid(MINUTE)) {
