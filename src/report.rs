@@ -11,6 +11,9 @@ pub mod parameter;
 pub mod rows;
 pub mod template;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
 use jiff::Timestamp;
 
 use crate::request;
@@ -37,6 +40,31 @@ pub struct Report {
     pub reads_logs: bool,
     /// The zone that every time in the output is written in.
     pub zone: jiff::tz::TimeZone,
+}
+
+/// How severe a finding is, the worst last.
+const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
+
+impl Report {
+    /// Whether a row's `severity` is what the parameter `fail_on` names, or worse.
+    ///
+    /// # Errors
+    /// The rows cannot be read back.
+    pub fn has_finding_to_fail_on(&mut self) -> anyhow::Result<bool> {
+        let place = |word: &str| SEVERITIES.iter().position(|severity| *severity == word);
+        let Some(least) = self.parameters.get("fail_on").and_then(|word| place(word.as_str()?)) else {
+            return Ok(false);
+        };
+        let Ok(severity) = self.rows.schema().index_of("severity") else { return Ok(false) };
+        for batch in self.rows.batches()? {
+            let severities = cast(batch?.column(severity), &DataType::Utf8)?;
+            let is_breach = |word: Option<&str>| word.and_then(place).is_some_and(|found| found >= least);
+            if severities.as_string::<i32>().iter().any(is_breach) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// One column of an answer.

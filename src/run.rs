@@ -44,7 +44,7 @@ pub enum Ending {
     Done,
     /// `--strict`, and something was rejected or damaged.
     NotClean,
-    /// A log differs from what `--expect` says.
+    /// A log differs from what `--expect` says, or a finding is as severe as `--fail-on` says.
     Breached,
     /// No record was used.
     NothingFound,
@@ -101,7 +101,11 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     check_outputs(request, &logs)?;
     let Inspection { mut report, breached } = match &request.ask {
         Ask::Inspect { expect } if !prints_records(request) => inspect(request, &logs, expect.as_deref())?,
-        _ => Inspection { report: threads.block_on(ask(request, &logs, spill.path()))?, breached: false },
+        _ => {
+            let mut report = threads.block_on(ask(request, &logs, spill.path()))?;
+            let breached = report.has_finding_to_fail_on()?;
+            Inspection { report, breached }
+        }
     };
     if let Some(path) = &request.rejects {
         logs.rejects.write_all(&logs.files, path)?;

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod arbitrary;
+mod audit;
 mod cache;
 mod clocks;
 mod command;
