@@ -8,6 +8,7 @@
 //! | `exact_sum(x)`, `exact_mean(x)` | floating-point sums whose bits do not depend on the order of work |
 //! | `bucket(x, edges)`, `bucket_label(bucket, edges)` | which bucket a count falls into, and its name |
 //! | `fullest(times, amounts, span_ms)`, `fullest_minute(times, amounts)` | the stretch of time with the largest amount |
+//! | `minute_percentiles(times, amounts, [0.5])`, `concurrency(starts, ends)`, `concurrency_percentiles(starts, ends, [0.5])` | how much there usually is, and how many requests run at once |
 //! | `percentile_change(a, b, p, confidence, seed)` | how a percentile changed between two sides, with bootstrap bounds |
 //! | `replay_prefixes(hashes, time, capacity, ttl_ms)` | what a prefix cache would have held, request by request (a window function) |
 //! | `local_period(time, ..)`, `local_part(time, ..)`, `local_window(time, ..)` | days, hours, weekdays and windows in the report's zone |
@@ -28,6 +29,7 @@ mod exact_mean;
 mod exact_sum;
 mod fixed_sum;
 mod fullest;
+mod load;
 mod local_time;
 mod local_window;
 mod median;
@@ -49,6 +51,7 @@ use bucket_label::BucketLabel;
 use exact_mean::ExactMean;
 use exact_sum::ExactSum;
 use fullest::Fullest;
+use load::Load;
 use local_time::{LocalPart, LocalPeriod};
 use local_window::LocalWindow;
 use median::Median;
@@ -68,6 +71,7 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(ExactMean::new()));
     ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
+    Load::all().into_iter().for_each(|load| ctx.register_udf(ScalarUDF::new_from_impl(load)));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::span()));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::minute()));
     ctx.register_udf(ScalarUDF::new_from_impl(Bucket::new()));

@@ -1,4 +1,4 @@
-//! `trend` and `peaks`: traffic over time.
+//! `trend` and `capacity`: traffic over time.
 
 use serde_json::{Value, json};
 
@@ -78,23 +78,42 @@ fn a_peak_across_two_minutes_of_the_clock_is_found() {
         ("2025-06-01T10:00:50Z", 5),
         ("2025-06-01T10:00:55Z", 5),
         ("2025-06-01T10:01:10Z", 5),
-        ("2025-06-01T10:01:50Z", 100),
+        ("2025-06-01T10:01:50Z", 20_000),
+        ("2025-06-01T10:04:00Z", 1),
     ];
-    let report = report(&["peaks"], &arrivals);
-    let rows = shown(&report, &["span", "requests", "requests_at", "tokens"]);
+    let report = report(&["capacity", "--percentiles", "50"], &arrivals);
+    let rows = shown(&report, &["measure", "span", "p50", "peak", "peak_at"]);
     let expected = [
-        "calendar minute 2 2025-06-01T10:00:00+00:00 105",
+        "requests calendar minute 1.0 2 2025-06-01T10:00:00+00:00",
         // the first is 60 s before the last, and no longer within them
-        "any 60 s 3 2025-06-01T10:01:10+00:00 110",
-        "any 10 s 2 2025-06-01T10:00:55+00:00 100",
+        "requests any 60 s null 3 2025-06-01T10:01:10+00:00",
+        "requests any 10 s null 2 2025-06-01T10:00:55+00:00",
+        "tokens calendar minute 1.0 20005 2025-06-01T10:01:00+00:00",
+        "tokens any 60 s null 20010 2025-06-01T10:01:50+00:00",
+        "tokens any 10 s null 20000 2025-06-01T10:01:50+00:00",
+        // idle for most of the 190 s
+        "at once instant 0.0 1 2025-06-01T10:00:50+00:00",
     ];
     assert_eq!(rows, expected);
+    assert_eq!([&report.rows()[0]["counted"], &report.rows()[0]["left_out"]], [5, 0]);
+}
+
+#[test]
+fn requests_at_once_are_weighted_by_how_long_they_were() {
+    // 10 s each, from :00, :04 and :12: two at once from :04 to :10 and from :12 to :14
+    let arrivals =
+        [("2025-06-01T10:00:00Z", 10_000), ("2025-06-01T10:00:04Z", 10_000), ("2025-06-01T10:00:12Z", 10_000)];
+    let report = report(&["capacity", "--percentiles", "50,60,70"], &arrivals);
+    let row = &report.rows()[6];
+    assert_eq!(["p50", "p60", "p70"].map(|column| row[column].clone()), [json!(1.0), json!(1.0), json!(2.0)]);
+    assert_eq!((&row["peak"], &row["peak_at"]), (&json!(2), &json!("2025-06-01T10:00:04+00:00")));
 }
 
 #[test]
 fn the_peaks_of_the_azure_trace() {
     let Some(path) = real_data("azure/AzureLLMInferenceTrace_code.csv") else { return };
-    let report = Workspace::new().report(&["peaks", path.to_str().unwrap()]);
-    let rows = shown(&report, &["span", "requests", "tokens"]);
-    assert_eq!(rows[..2], ["calendar minute 585 1257868", "any 60 s 723 1409698"]);
+    let report = Workspace::new().report(&["capacity", path.to_str().unwrap()]);
+    let rows = shown(&report, &["measure", "span", "peak"]);
+    assert_eq!(rows[..2], ["requests calendar minute 585", "requests any 60 s 723"]);
+    assert_eq!(rows[3..5], ["tokens calendar minute 1257868", "tokens any 60 s 1409698"]);
 }

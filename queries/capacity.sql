@@ -1,0 +1,73 @@
+-- title: Capacity
+-- question: How many requests and tokens come in a minute, how many requests run at once, and when was that most?
+-- example: capacity logs/
+-- example: capacity --by tenant --tokens-at end --month 2025-06 logs/
+-- param: by dimensions | what to group by
+-- param: tokens_at choice start end | count the tokens of a request when it arrives, or when its answer ends
+-- param: percentiles percentiles 50,95,99 | which percentiles to show
+-- column: measure | requests by their arrival, tokens (input and output), or requests at once
+-- column: span | a minute of the clock; any stretch of so many seconds, the last included; or an instant
+-- column: p* | percentile of all minutes from the first request to the last, empty ones too; of requests at once by how long each number lasted
+-- column: peak | the most that there was
+-- column: peak_at | when: the start of the minute, the end of the stretch, or the instant since when
+-- column: counted requests | requests that are in these numbers
+-- column: left_out requests | requests without a time, for tokens also those whose tokens are not known, for requests at once those without an end
+{% set keys = dimensions | map(attribute="key") | join(", ") %}
+{% set part = keys ~ ", " if dimensions else "" %}
+WITH read AS (
+  SELECT
+{% for dimension in dimensions %}
+    {{ dimension.value }} AS {{ dimension.key }},
+{% endfor %}
+    timestamp AS arrived,
+    coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)')) AS ended,
+    TRY_CAST(CAST(coalesce(input_tokens, 0) AS DECIMAL(38, 0)) + coalesce(output_tokens, 0) AS BIGINT) AS tokens,
+    input_tokens IS NULL AND output_tokens IS NULL AS unknown
+  FROM {{ logs }}
+),
+placed AS (
+  SELECT *, {{ "coalesce(ended, arrived)" if tokens_at == "end" else "arrived" }} AS counted_at FROM read
+),
+listed AS (
+  SELECT {{ part }}
+    count(*) AS requests,
+    count(arrived) AS dated, count(*) FILTER (WHERE arrived IS NOT NULL AND NOT unknown) AS with_tokens,
+    count(*) FILTER (WHERE ended > arrived) AS with_end,
+    array_agg(arrived) FILTER (WHERE arrived IS NOT NULL) AS arrivals,
+    array_agg(CAST(1 AS BIGINT)) FILTER (WHERE arrived IS NOT NULL) AS ones,
+    array_agg(ended) FILTER (WHERE arrived IS NOT NULL) AS ends,
+    array_agg(counted_at) FILTER (WHERE arrived IS NOT NULL) AS times,
+    array_agg(tokens) FILTER (WHERE arrived IS NOT NULL) AS amounts
+  FROM placed
+{% if dimensions %}
+  GROUP BY {{ keys }}
+{% endif %}
+),
+found AS (
+  SELECT *,
+    CASE position
+      WHEN 1 THEN fullest_minute(arrivals, ones) WHEN 2 THEN fullest(arrivals, ones, 60000) WHEN 3 THEN fullest(arrivals, ones, 10000)
+      WHEN 4 THEN fullest_minute(times, amounts) WHEN 5 THEN fullest(times, amounts, 60000) WHEN 6 THEN fullest(times, amounts, 10000)
+      ELSE concurrency(arrivals, ends) END AS peak,
+    CASE position
+      WHEN 1 THEN minute_percentiles(arrivals, ones, $percentiles) WHEN 4 THEN minute_percentiles(times, amounts, $percentiles)
+      WHEN 7 THEN concurrency_percentiles(arrivals, ends, $percentiles) END AS usual,
+    CASE measure WHEN 'requests' THEN dated WHEN 'tokens' THEN with_tokens ELSE with_end END AS counted
+  FROM listed
+  CROSS JOIN (VALUES (1, 'requests', 'calendar minute'), (2, 'requests', 'any 60 s'), (3, 'requests', 'any 10 s'),
+    (4, 'tokens', 'calendar minute'), (5, 'tokens', 'any 60 s'), (6, 'tokens', 'any 10 s'), (7, 'at once', 'instant')) AS spans (position, measure, span)
+)
+SELECT
+{% for dimension in dimensions %}
+  {{ dimension.label }} AS {{ dimension.name }},
+{% endfor %}
+  measure, span,
+{% for percentile in percentiles %}
+  usual[{{ loop.index }}] AS {{ percentile.name }},
+{% endfor %}
+  CASE WHEN counted > 0 THEN peak[1] END AS peak,
+  CASE WHEN counted > 0 THEN arrow_cast(peak[2], 'Timestamp(Nanosecond, Some("UTC"))') END AS peak_at,
+  counted, requests - counted AS left_out
+FROM found
+ORDER BY {{ order }}position
+{{ limit }}
