@@ -3,7 +3,7 @@
 -- example: audit logs/
 -- example: audit --fail-on error --since 24h logs/
 -- param: fail_on choice never warning error | exit with 3 where a finding is at least so severe
--- param: tolerance number 0.02 | how far stages may add up to another total, and parts to other tokens
+-- param: tolerance number 0.02 0..1 | how far stages may add up to another total, and parts to other tokens
 -- column: severity | error: numbers are wrong; warning: they may be; info: good to know
 -- column: check | what was found
 -- column: found records | how many there are
@@ -27,7 +27,7 @@
    "effect": "units or clocks are mixed up", "fix": "look at the units with `inspect`, then --map"},
   {"severity": "error", "check": "stages longer than the total", "of": "total_latency_ms > 0", "is": "(" ~ stages ~ ") > total_latency_ms * (1 + $tolerance) + 5",
    "effect": "stage shares are wrong", "fix": "look at the units and at what each stage measures"},
-  {"severity": "error", "check": "no time with output", "of": "output_tokens > 1", "is": "total_latency_ms = 0",
+  {"severity": "error", "check": "no time with output", "of": "failed IS NOT TRUE AND output_tokens > 1 AND total_latency_ms IS NOT NULL", "is": "total_latency_ms = 0",
    "effect": "percentiles are too low", "fix": "a zero that stands for unknown: leave it out of the log"},
   {"severity": "error", "check": "end before arrival", "of": "completed_at IS NOT NULL AND timestamp IS NOT NULL", "is": "completed_at < timestamp",
    "effect": "totals are wrong", "fix": "two clocks or zones: give the source its source_tz"},
@@ -69,8 +69,8 @@ WITH read AS (
 )
 SELECT
 {% for check in of_records %}
-  count(*) FILTER (WHERE {{ check.is }}) AS found_{{ loop.index }}, count(*) FILTER (WHERE {{ check.of }}) AS of_{{ loop.index }},
-  min(CASE WHEN {{ check.is }} THEN place END) AS example_{{ loop.index }}{{ "" if loop.last else "," }}
+  count(*) FILTER (WHERE ({{ check.of }}) AND ({{ check.is }})) AS found_{{ loop.index }}, count(*) FILTER (WHERE {{ check.of }}) AS of_{{ loop.index }},
+  min(CASE WHEN ({{ check.of }}) AND ({{ check.is }}) THEN place END) AS example_{{ loop.index }}{{ "" if loop.last else "," }}
 {% endfor %}
 FROM read
 -- step: records

@@ -4,11 +4,11 @@
 -- example: cache --by cached-bucket logs/
 -- example: cache --what-if blocks=100000,ttl=10m,block=512 trace.jsonl
 -- param: by dimensions | what to group by
--- param: block_size integer 16 | tokens of a cache block: shorter prompts cannot hit
+-- param: block_size integer 16 1..1000000000 | tokens of a cache block: shorter prompts cannot hit
 -- param: what_if replay | replay the logged block hashes through a cache: infinite, or ttl=10m,blocks=N,block=TOKENS
 -- column: requests requests | all requests of the group
 -- column: known requests | of them those that say whether they hit: the others are in no ratio
--- column: hits requests | of the known, those with cached tokens
+-- column: hits requests | of the known, those that say so, or have cached tokens
 -- column: request_hit_ratio ratio | hits / known
 -- column: token_hit_ratio ratio | cached tokens / input tokens, over the requests that have both
 -- column: mean_hit_ratio ratio | mean of cached / input tokens of each such request: short prompts weigh as much as long ones
@@ -58,8 +58,8 @@ grouped AS (
     sum(blocks) AS blocks,
     sum(reused) AS reused_blocks,
     count(*) FILTER (WHERE reused > 0) AS hits,
-    sum(reused_tokens) AS reused_tokens,
-    sum(input_tokens) FILTER (WHERE reused_tokens IS NOT NULL) AS input_tokens,
+    sum(CAST(reused_tokens AS DECIMAL(38, 0))) AS reused_tokens,
+    sum(CAST(input_tokens AS DECIMAL(38, 0))) FILTER (WHERE reused_tokens IS NOT NULL) AS input_tokens,
     exact_mean(CAST(reused_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS mean_hit_ratio,
     max(block_tokens) AS block_tokens
   FROM counted
@@ -75,7 +75,7 @@ SELECT
   CAST(reused_blocks AS DOUBLE) / nullif(blocks, 0) AS block_hit_ratio,
   CAST(reused_tokens AS DOUBLE) / nullif(input_tokens, 0) AS token_hit_ratio,
   CAST(hits AS DOUBLE) / nullif(replayed, 0) AS request_hit_ratio,
-  mean_hit_ratio, reused_tokens, block_tokens
+  mean_hit_ratio, TRY_CAST(reused_tokens AS BIGINT) AS reused_tokens, block_tokens
 FROM grouped
 {% else %}
 WITH read AS (
@@ -100,14 +100,14 @@ cells AS (
     count(*) AS requests,
     count(hit) AS known,
     count(*) FILTER (WHERE hit) AS hits,
-    sum(input_tokens) AS input_tokens,
-    sum(cached_tokens) AS cached_tokens,
+    sum(CAST(input_tokens AS DECIMAL(38, 0))) AS input_tokens,
+    sum(CAST(cached_tokens AS DECIMAL(38, 0))) AS cached_tokens,
     exact_sum(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS ratios,
     count(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS ratio_count,
     exact_sum(CASE WHEN NOT hit THEN prefill END) AS miss_prefill,
-    sum(CASE WHEN NOT hit AND prefill IS NOT NULL THEN any_input END) AS miss_tokens,
+    sum(CAST(CASE WHEN NOT hit AND prefill IS NOT NULL THEN any_input END AS DOUBLE)) AS miss_tokens,
     exact_sum(CASE WHEN hit THEN prefill END) AS hit_prefill,
-    sum(CASE WHEN hit AND prefill IS NOT NULL THEN any_input END) AS hit_tokens,
+    sum(CAST(CASE WHEN hit AND prefill IS NOT NULL THEN any_input END AS DOUBLE)) AS hit_tokens,
     count(*) FILTER (WHERE hit = false AND any_input < $block_size) AS misses_below_block
   FROM read
   GROUP BY {{ (dimensions | map(attribute="key") | list + ["model_name", "cell"]) | join(", ") }}
@@ -126,7 +126,7 @@ grouped AS (
     sum(requests) AS requests, sum(known) AS known, sum(hits) AS hits,
     sum(input_tokens) AS input_tokens, sum(cached_tokens) AS cached_tokens,
     exact_sum(ratios) / nullif(sum(ratio_count), 0) AS mean_hit_ratio,
-    exact_sum(CASE WHEN cached_tokens > 0 THEN cached_tokens * ms_per_missed_token END) AS saved_prefill_ms,
+    exact_sum(CASE WHEN cached_tokens = 0 THEN 0.0 ELSE CAST(cached_tokens AS DOUBLE) * ms_per_missed_token END) AS saved_prefill_ms,
     sum(CASE WHEN ms_per_missed_token IS NULL THEN cached_tokens ELSE cached_tokens * 0 END) AS unvalued_tokens,
     sum(CASE WHEN hit_prefill / nullif(hit_tokens, 0) >= ms_per_missed_token THEN hits ELSE 0 END) AS hits_not_faster,
     sum(misses_below_block) AS misses_below_block
@@ -142,7 +142,7 @@ SELECT
   requests, known, hits,
   CAST(hits AS DOUBLE) / nullif(known, 0) AS request_hit_ratio,
   CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0) AS token_hit_ratio,
-  mean_hit_ratio, cached_tokens, saved_prefill_ms, unvalued_tokens, hits_not_faster, misses_below_block
+  mean_hit_ratio, TRY_CAST(cached_tokens AS BIGINT) AS cached_tokens, saved_prefill_ms, TRY_CAST(unvalued_tokens AS BIGINT) AS unvalued_tokens, hits_not_faster, misses_below_block
 FROM grouped
 {% endif %}
 ORDER BY {{ order }}requests

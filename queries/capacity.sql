@@ -44,16 +44,20 @@ listed AS (
 {% endif %}
 ),
 found AS (
-  SELECT *,
-    CASE position
-      WHEN 1 THEN fullest_minute(arrivals, ones) WHEN 2 THEN fullest(arrivals, ones, 60000) WHEN 3 THEN fullest(arrivals, ones, 10000)
-      WHEN 4 THEN fullest_minute(times, amounts) WHEN 5 THEN fullest(times, amounts, 60000) WHEN 6 THEN fullest(times, amounts, 10000)
-      ELSE concurrency(arrivals, ends) END AS peak,
-    CASE position
-      WHEN 1 THEN minute_percentiles(arrivals, ones, $percentiles) WHEN 4 THEN minute_percentiles(times, amounts, $percentiles)
-      WHEN 7 THEN concurrency_percentiles(arrivals, ends, $percentiles) END AS usual,
-    CASE measure WHEN 'requests' THEN dated WHEN 'tokens' THEN with_tokens ELSE with_end END AS counted
+  SELECT {{ part }} requests, dated, with_tokens, with_end,
+    fullest_minute(arrivals, ones) AS peak_1, fullest(arrivals, ones, 60000) AS peak_2, fullest(arrivals, ones, 10000) AS peak_3,
+    fullest_minute(times, amounts) AS peak_4, fullest(times, amounts, 60000) AS peak_5, fullest(times, amounts, 10000) AS peak_6,
+    concurrency(arrivals, ends) AS peak_7,
+    minute_percentiles(arrivals, ones, $percentiles) AS usual_1, minute_percentiles(times, amounts, $percentiles) AS usual_4,
+    concurrency_percentiles(arrivals, ends, $percentiles) AS usual_7
   FROM listed
+),
+told AS (
+  SELECT *,
+    CASE position {% for number in range(1, 8) %}WHEN {{ number }} THEN peak_{{ number }} {% endfor %}END AS peak,
+    CASE position WHEN 1 THEN usual_1 WHEN 4 THEN usual_4 WHEN 7 THEN usual_7 END AS usual,
+    CASE measure WHEN 'requests' THEN dated WHEN 'tokens' THEN with_tokens ELSE with_end END AS counted
+  FROM found
   CROSS JOIN (VALUES (1, 'requests', 'calendar minute'), (2, 'requests', 'any 60 s'), (3, 'requests', 'any 10 s'),
     (4, 'tokens', 'calendar minute'), (5, 'tokens', 'any 60 s'), (6, 'tokens', 'any 10 s'), (7, 'at once', 'instant')) AS spans (position, measure, span)
 )
@@ -63,11 +67,11 @@ SELECT
 {% endfor %}
   measure, span,
 {% for percentile in percentiles %}
-  usual[{{ loop.index }}] AS {{ percentile.name }},
+  CASE WHEN counted > 0 THEN usual[{{ loop.index }}] END AS {{ percentile.name }},
 {% endfor %}
   CASE WHEN counted > 0 THEN peak[1] END AS peak,
   CASE WHEN counted > 0 THEN arrow_cast(peak[2], 'Timestamp(Nanosecond, Some("UTC"))') END AS peak_at,
   counted, requests - counted AS left_out
-FROM found
+FROM told
 ORDER BY {{ order }}position
 {{ limit }}

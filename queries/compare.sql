@@ -5,14 +5,14 @@
 -- example: compare --split source_file --a old.csv --b new.csv old.csv new.csv
 -- param: by dimensions input-bucket | the parts that are compared with each other
 -- param: split dimensions version | what tells A from B: a dimension or a column
--- param: a text | its value on side A
--- param: b text | its value on side B
+-- param: a text ! | its value on side A
+-- param: b text ! | its value on side B
 -- param: metric metric total | the duration to compare
 -- param: percentiles percentiles 50,95 | which percentiles to compare
--- param: confidence number 0.99 | of the bounds, by 2000 bootstrap draws
--- param: tolerance number 0.05 | changes within this are no difference
--- param: detectable number 0.2 | nor is what chance explains, where a change of this size can be ruled out
--- param: min_count integer 30 | fewer measured requests on a side are inconclusive
+-- param: confidence number 0.99 0.5..0.9999 | of the bounds, by 2000 bootstrap draws
+-- param: tolerance number 0.05 0..10 | changes within this are no difference
+-- param: detectable number 0.2 0..10 | nor is what chance explains, where a change of this size can be ruled out
+-- param: min_count integer 30 0..1000000000 | fewer measured requests on a side are inconclusive
 -- param: seed integer 1 | of the draws: the same seed gives the same bounds
 -- column: scope | one part, or all with the same mix of parts and output buckets on both sides
 -- column: percentile | of the measured requests; over all the geometric mean of the cells', weighted by the requests of both sides
@@ -24,10 +24,10 @@
 -- column: b_ms ms | the percentile on side B
 -- column: measured_a requests | requests of A that did not fail and have the duration
 -- column: measured_b requests | requests of B that did not fail and have the duration
--- column: error_rate_a ratio | failed / requests on side A
--- column: error_rate_b ratio | failed / requests on side B
--- column: truncated_a ratio | answers cut at a limit / requests on side A
--- column: truncated_b ratio | answers cut at a limit / requests on side B
+-- column: error_rate_a ratio | failed / requests whose outcome is known, on side A
+-- column: error_rate_b ratio | failed / requests whose outcome is known, on side B
+-- column: truncated_a ratio | answers cut at a limit / those with a finish reason, on side A
+-- column: truncated_b ratio | answers cut at a limit / those with a finish reason, on side B
 -- column: output_a tokens | mean output tokens on side A
 -- column: output_b tokens | mean output tokens on side B
 {% set keys = dimensions | map(attribute="key") | join(", ") %}
@@ -38,7 +38,7 @@ WITH read AS (
     {{ dimension.value }} AS {{ dimension.key }},
 {% endfor %}
 -- a record may be on both sides: what is compared with itself must not differ
-    coalesce(CAST({{ split[0].value }} AS VARCHAR) = $a, false) AS is_a, coalesce(CAST({{ split[0].value }} AS VARCHAR) = $b, false) AS is_b,
+    coalesce({{ split[0].text }} = $a, false) AS is_a, coalesce({{ split[0].text }} = $b, false) AS is_b,
     bucket(output_tokens, $output_edges) AS output_cell,
     CASE WHEN failed IS NOT TRUE THEN {{ metric[0].column }} END AS measure,
     failed, output_tokens,
@@ -50,8 +50,10 @@ grouped AS (
     count(*) FILTER (WHERE is_a) AS requests_a, count(*) FILTER (WHERE is_b) AS requests_b,
     count(measure) FILTER (WHERE is_a) AS measured_a, count(measure) FILTER (WHERE is_b) AS measured_b,
     count(*) FILTER (WHERE is_a AND failed) AS failed_a, count(*) FILTER (WHERE is_b AND failed) AS failed_b,
+    count(failed) FILTER (WHERE is_a) AS judged_a, count(failed) FILTER (WHERE is_b) AS judged_b,
+    count(truncated) FILTER (WHERE is_a) AS reasons_a, count(truncated) FILTER (WHERE is_b) AS reasons_b,
     count(*) FILTER (WHERE is_a AND truncated) AS truncated_a, count(*) FILTER (WHERE is_b AND truncated) AS truncated_b,
-    sum(output_tokens) FILTER (WHERE is_a) AS outputs_a, sum(output_tokens) FILTER (WHERE is_b) AS outputs_b,
+    sum(CAST(output_tokens AS DECIMAL(38, 0))) FILTER (WHERE is_a) AS outputs_a, sum(CAST(output_tokens AS DECIMAL(38, 0))) FILTER (WHERE is_b) AS outputs_b,
     count(output_tokens) FILTER (WHERE is_a) AS output_count_a, count(output_tokens) FILTER (WHERE is_b) AS output_count_b,
     array_agg(measure) FILTER (WHERE is_a AND measure IS NOT NULL) AS values_a,
     array_agg(measure) FILTER (WHERE is_b AND measure IS NOT NULL) AS values_b
@@ -60,7 +62,7 @@ grouped AS (
   GROUP BY {{ part }}output_cell
 ),
 scoped AS (
-{% set sums = "sum(requests_a) AS requests_a, sum(requests_b) AS requests_b, sum(measured_a) AS measured_a, sum(measured_b) AS measured_b, sum(failed_a) AS failed_a, sum(failed_b) AS failed_b, sum(truncated_a) AS truncated_a, sum(truncated_b) AS truncated_b, CAST(sum(outputs_a) AS DOUBLE) / nullif(sum(output_count_a), 0) AS output_a, CAST(sum(outputs_b) AS DOUBLE) / nullif(sum(output_count_b), 0) AS output_b" %}
+{% set sums = "sum(requests_a) AS requests_a, sum(requests_b) AS requests_b, sum(measured_a) AS measured_a, sum(measured_b) AS measured_b, sum(failed_a) AS failed_a, sum(failed_b) AS failed_b, sum(truncated_a) AS truncated_a, sum(judged_a) AS judged_a, sum(judged_b) AS judged_b, sum(reasons_a) AS reasons_a, sum(reasons_b) AS reasons_b, sum(truncated_b) AS truncated_b, CAST(sum(outputs_a) AS DOUBLE) / nullif(sum(output_count_a), 0) AS output_a, CAST(sum(outputs_b) AS DOUBLE) / nullif(sum(output_count_b), 0) AS output_b" %}
   SELECT 0 AS place, 'all, same mix' AS scope, {% for dimension in dimensions %}NULL AS {{ dimension.key }}, {% endfor %}
     {{ sums }}, array_agg(values_a ORDER BY {{ part }}output_cell) AS parts_a, array_agg(values_b ORDER BY {{ part }}output_cell) AS parts_b
   FROM grouped
@@ -92,8 +94,8 @@ SELECT scope,
   END AS verdict,
   found[2] / found[1] - 1 AS change, found[3] AS low, found[4] AS high, found[1] AS a_ms, found[2] AS b_ms,
   measured_a, measured_b,
-  CAST(failed_a AS DOUBLE) / nullif(requests_a, 0) AS error_rate_a, CAST(failed_b AS DOUBLE) / nullif(requests_b, 0) AS error_rate_b,
-  CAST(truncated_a AS DOUBLE) / nullif(requests_a, 0) AS truncated_a, CAST(truncated_b AS DOUBLE) / nullif(requests_b, 0) AS truncated_b,
+  CAST(failed_a AS DOUBLE) / nullif(judged_a, 0) AS error_rate_a, CAST(failed_b AS DOUBLE) / nullif(judged_b, 0) AS error_rate_b,
+  CAST(truncated_a AS DOUBLE) / nullif(reasons_a, 0) AS truncated_a, CAST(truncated_b AS DOUBLE) / nullif(reasons_b, 0) AS truncated_b,
   output_a, output_b
 FROM changed
 ORDER BY place, {{ order }}number

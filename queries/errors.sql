@@ -4,7 +4,7 @@
 -- example: errors --by gpu,hour --since 24h logs/
 -- param: by dimensions | what to group by, besides code and stage; with --find, what else requests may have in common
 -- param: time_axis choice arrival failure | first and last seen by the arrival of requests, or by when they failed
--- param: min_count integer 1 | leave out rows with fewer errors
+-- param: min_count integer 1 0..1000000000 | leave out rows with fewer errors
 -- param: find flag false | rank what has more errors than others at the same hour with inputs of the same length, beyond chance
 -- column: severity | warning; info where longer inputs fail more often, which is their nature, or may be the reason as lengths are not known
 -- column: factor | what the requests have in common
@@ -27,7 +27,7 @@
 -- column: after_first_token requests | errors that had output already
 -- column: tenants | different tenants that were hit; null when none is known
 -- column: users | different users that were hit; null when none is known
--- column: input_tokens tokens | input tokens of these requests; null when none is known
+-- column: input_tokens tokens | input tokens of these requests; null when none is known, or beyond 64 bits
 -- column: output_tokens tokens | output tokens of these requests; null when none is known
 -- column: first_seen | the first of them
 -- column: last_seen | the last of them
@@ -42,7 +42,7 @@
   {"name": "id prefix", "value": "regexp_match(request_id, '^[A-Za-z]+[-_:.]?')[1]"},
   {"name": "input bucket", "value": "bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
   {"name": "gpu, hour", "value": "gpu_id || ', ' || to_char(local_period(timestamp, 'hour', $zone, $week_start), '%Y-%m-%dT%H:%MZ')"},
-  {"name": "business line, day", "value": "business_line || ', ' || to_char(local_period(timestamp, 'day', $zone, $week_start) + INTERVAL '12 hours', '%Y-%m-%d')"},
+  {"name": "business line, day", "value": "business_line || ', ' || CAST(arrow_cast(local_part(timestamp, 'date', $zone, $week_start), 'Date32') AS VARCHAR)"},
   {"name": "version, input bucket", "value": "model_version || ', ' || bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
 ] %}
 WITH read AS (
@@ -51,7 +51,7 @@ WITH read AS (
     {{ dimension.value }} AS {{ dimension.key }},
 {% endfor %}
     failed, status, error_code, error_stage, http_status, finish_reason, tenant, user_tag, input_tokens, output_tokens,
-    {{ "coalesce(completed_at, timestamp)" if time_axis == "failure" else "timestamp" }} AS seen,
+    {{ "coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)'), timestamp)" if time_axis == "failure" else "timestamp" }} AS seen,
     coalesce(output_tokens > 0, first_token_at IS NOT NULL OR ttft_ms IS NOT NULL) AS after_first_token,
     scheduled_at IS NOT NULL OR prefill_time_ms IS NOT NULL AS was_scheduled,
     lower(finish_reason) AS reason,
@@ -178,7 +178,7 @@ SELECT CASE WHEN factor LIKE '%input bucket' OR 2 * of_unknown_length > requests
   first_seen, last_seen
 FROM bounded
 WHERE errors >= greatest($min_count, 5) AND errors * power(greatest(1 - 1 / (9.0 * errors) - z / (3 * sqrt(errors)), 0), 3) > expected
-ORDER BY severity DESC, errors - expected DESC, kind, code, stage, factor, value
+ORDER BY {{ sort }}severity DESC, errors - expected DESC, kind, code, stage, factor, value
 {% else %}
 named AS (
 -- what succeeded is one group, of which only the number counts

@@ -10,7 +10,7 @@
 -- column: prompts | different prompts among them, by hash and model
 -- column: repeats requests | hashed requests whose prompt came before, to the same model
 -- column: repeat_share ratio | repeats / hashed
--- column: cacheable requests | repeats within the TTL of the request before that did not fail; it counts from the last use
+-- column: cacheable requests | repeats within the TTL of the request with that prompt just before, if that did not fail
 -- column: cacheable_share ratio | cacheable / hashed
 -- column: saved_input_tokens tokens | input tokens of the cacheable; null when none is known
 -- column: saved_output_tokens tokens | output tokens of the cacheable; null when none is known
@@ -48,8 +48,8 @@ grouped AS (
 {% endfor %}
     count(*) AS requests, count(prompt_hash) AS hashed, count(*) FILTER (WHERE prompt_hash IS NOT NULL AND use = 1) AS prompts,
     count(*) FILTER (WHERE repeats) AS repeats, count(*) FILTER (WHERE cacheable) AS cacheable,
-    sum(input_tokens) FILTER (WHERE cacheable) AS saved_input_tokens,
-    sum(output_tokens) FILTER (WHERE cacheable) AS saved_output_tokens,
+    TRY_CAST(sum(CAST(input_tokens AS DECIMAL(38, 0))) FILTER (WHERE cacheable) AS BIGINT) AS saved_input_tokens,
+    TRY_CAST(sum(CAST(output_tokens AS DECIMAL(38, 0))) FILTER (WHERE cacheable) AS BIGINT) AS saved_output_tokens,
     exact_sum(CASE WHEN cacheable THEN prefill_time_ms END) AS saved_prefill_ms,
     count(*) FILTER (WHERE loops) AS loops, count(*) FILTER (WHERE differing) AS differing
   FROM judged

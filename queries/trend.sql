@@ -5,7 +5,7 @@
 -- param: by dimensions | what to group by, besides the window
 -- param: every span 1h | length of a window: a part of a day, or whole days
 -- param: offset span | shift of all windows
--- param: sliding integer 1 | windows overlap: each is so many times as long as the step between them
+-- param: sliding integer 1 1..1000 | windows overlap: each is so many times as long as the step between them
 -- param: metric metric total | the duration to measure
 -- param: percentiles percentiles 50,95,99 | which percentiles to show
 -- param: include_failed flag false | measure failed requests too
@@ -15,7 +15,7 @@
 -- column: input_tokens_per_minute tokens/min | input tokens / length of the window; null when none is known
 -- column: output_tokens_per_minute tokens/min | output tokens / length of the window, at the arrival of their requests; null when none is known
 -- column: failed requests | of them failed
--- column: error_rate ratio | failed / requests
+-- column: error_rate ratio | failed / requests whose outcome is known
 -- column: measured requests | of them measured: the duration is known and the request did not fail
 -- column: *_p*_ms ms | percentile of the measured
 WITH read AS (
@@ -45,7 +45,7 @@ grouped AS (
 {% endfor %}
     window_start,
     count(*) AS requests,
-    count(*) FILTER (WHERE failed) AS failed,
+    count(*) FILTER (WHERE failed) AS failed, count(failed) AS judged,
     CAST(sum(CAST(input_tokens AS DECIMAL(38, 0))) AS DOUBLE) AS input_tokens,
     CAST(sum(CAST(output_tokens AS DECIMAL(38, 0))) AS DOUBLE) AS output_tokens,
     count(measure) AS measured,
@@ -62,32 +62,42 @@ followed AS (
   FROM grouped
 ),
 filled AS (
-  SELECT *, unnest(range(0, least(steps, 100000))) AS step FROM followed
+-- half steps, so that the short last window of a longer day is met
+  SELECT *, unnest(range(0, least(2 * steps, 20000000))) AS half FROM followed
+),
+placed AS (
+  SELECT *, CASE WHEN half = 0 THEN 0 ELSE 1 END AS step,
+    CASE WHEN half = 0 THEN window_start
+      ELSE local_window(window_start + arrow_cast(half * $every * 500000, 'Duration(Nanosecond)'), $every, coalesce($offset, 0), $zone)
+    END AS shown
+  FROM filled
+),
+kept AS (
+  SELECT *, row_number() OVER (PARTITION BY {{ (dimensions | map(attribute="key") | list + ["shown"]) | join(", ") }} ORDER BY step) AS place FROM placed
 ),
 timed AS (
 -- a day of the clock change has 23 or 25 hours
   SELECT *,
-    (arrow_cast(local_window_end(window_start, $every, coalesce($offset, 0), $zone), 'Int64')
-      - arrow_cast(window_start, 'Int64') + $every * 1000000 * ($sliding - 1)) / 1e9 AS seconds
-  FROM filled
+    (arrow_cast(local_window_end({{ "shown" if sliding == 1 else "shown + arrow_cast((($sliding - 1) * $every + $every / 2) * 1000000, 'Duration(Nanosecond)')" }}, $every, coalesce($offset, 0), $zone), 'Int64')
+      - arrow_cast(shown, 'Int64')) / 1e9 AS seconds
+  FROM kept
+  WHERE place = 1
 )
 SELECT
 {% for dimension in dimensions %}
   {{ dimension.label }} AS {{ dimension.name }},
 {% endfor %}
-  CASE WHEN step = 0 THEN window_start
-    ELSE local_window(window_start + arrow_cast((step * $every + $every / 2) * 1000000, 'Duration(Nanosecond)'), $every, coalesce($offset, 0), $zone)
-  END AS window_start,
+  shown AS window_start,
   CASE WHEN step = 0 THEN requests ELSE 0 END AS requests,
   CASE WHEN step = 0 THEN requests ELSE 0 END / seconds AS per_second,
   CASE WHEN step = 0 THEN input_tokens END / seconds * 60 AS input_tokens_per_minute,
   CASE WHEN step = 0 THEN output_tokens END / seconds * 60 AS output_tokens_per_minute,
   CASE WHEN step = 0 THEN failed ELSE 0 END AS failed,
-  CASE WHEN step = 0 THEN CAST(failed AS DOUBLE) / requests END AS error_rate,
+  CASE WHEN step = 0 THEN CAST(failed AS DOUBLE) / nullif(judged, 0) END AS error_rate,
   CASE WHEN step = 0 THEN measured ELSE 0 END AS measured
 {% for percentile in percentiles %},
   CASE WHEN step = 0 THEN percentiles[{{ loop.index }}] END AS {{ metric[0].name }}_{{ percentile.name }}_ms
 {% endfor %}
 FROM timed
-ORDER BY {{ order }}window_start
+ORDER BY {{ order }}shown
 {{ limit }}

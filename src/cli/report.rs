@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Sub
 use super::ReportFlags;
 use super::flags::by_help;
 use crate::report::catalog::{Catalog, Query};
-use crate::report::parameter::{Parameter, ParameterKind};
+use crate::report::parameter::{Parameter, ParameterKind, REQUIRED};
 use crate::request::{Metric, Word};
 
 /// A report and values for its parameters, as typed.
@@ -63,6 +63,7 @@ fn flag(parameter: &Parameter) -> Arg {
     };
     match parameter.default.as_str() {
         "" => arg,
+        REQUIRED => arg.required(true),
         default => arg.default_value(default.to_owned()),
     }
 }

@@ -15,13 +15,15 @@ pub struct DimensionSql {
     pub value: String,
     /// What is shown, over `key`.
     pub label: String,
+    /// The same as text that can be typed, over the columns of `logs`.
+    pub text: String,
 }
 
 impl DimensionSql {
     /// As the templates see it.
     pub fn context(&self) -> minijinja::Value {
-        let DimensionSql { name, key, value, label } = self;
-        minijinja::context! { name, key, value, label }
+        let DimensionSql { name, key, value, label, text } = self;
+        minijinja::context! { name, key, value, label, text }
     }
 }
 
@@ -63,7 +65,13 @@ pub fn sql(dimension: &Dimension, number: usize, week_start: WeekStart) -> Dimen
         }
         DimensionKey::Column(column) => (quoted(column), key.clone()),
     };
-    DimensionSql { name: quoted(&dimension.name), key, value, label }
+    let text = match &dimension.key {
+        DimensionKey::Period(Period::Day | Period::Week | Period::Month) => {
+            format!("CAST(arrow_cast(local_part({value}, 'date', $zone, $week_start), 'Date32') AS VARCHAR)")
+        }
+        _ => format!("CAST({} AS VARCHAR)", label.replace(&key, &format!("({value})"))),
+    };
+    DimensionSql { name: quoted(&dimension.name), key, value, label, text }
 }
 
 /// What a dimension's column means, for the column list of a report.

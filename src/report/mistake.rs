@@ -9,6 +9,8 @@ pub enum ReportMistake {
     NoQuery { name: String, hint: String },
     #[error("the query `{query}` has no parameter `{name}`{hint}")]
     NoParameter { query: String, name: String, hint: String },
+    #[error("{flag} must be given: see --help")]
+    Missing { flag: String },
     #[error("--param {name}={text}: not {expected}")]
     WrongValue { name: String, text: String, expected: String },
     #[error("{path} is one of the logs: name another file for the {what}")]

@@ -10,6 +10,9 @@ use crate::record::Kind;
 use crate::report::mistake::ReportMistake;
 use crate::request::{Clock, Dimension, Metric, Mistake, Percentile, Replay, Word, milliseconds};
 
+/// The default of a parameter that must be given.
+pub const REQUIRED: &str = "!";
+
 /// A named parameter of a query file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
@@ -18,6 +21,8 @@ pub struct Parameter {
     pub default: String,
     /// The words of a choice, the default among them.
     pub choices: Vec<String>,
+    /// The least and the largest number that it may be.
+    pub range: Option<(f64, f64)>,
     pub help: String,
 }
 
@@ -83,7 +88,7 @@ pub enum ParameterValue {
 }
 
 impl Parameter {
-    /// Reads `NAME TYPE [DEFAULT] | what it is for`.
+    /// Reads `NAME TYPE [DEFAULT] [LEAST..LARGEST] | what it is for`; a default of `!` says that it must be given.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let (declaration, help) = text.split_once('|').unwrap_or((text, ""));
         let mut words = declaration.split_whitespace();
@@ -92,11 +97,27 @@ impl Parameter {
         };
         let kind = ParameterKind::from_word(kind)?;
         let words: Vec<String> = words.map(str::to_owned).collect();
+        let range = words.last().and_then(|word| {
+            let (least, largest) = word.split_once("..")?;
+            Some((least.parse().ok()?, largest.parse().ok()?))
+        });
+        let range = range.filter(|_| matches!(kind, ParameterKind::Integer | ParameterKind::Number));
+        let words = &words[..words.len() - usize::from(range.is_some())];
         let (default, choices) = match kind {
-            ParameterKind::Choice => (words.first().cloned().unwrap_or_default(), words),
+            ParameterKind::Choice => (words.first().cloned().unwrap_or_default(), words.to_vec()),
             _ => (words.join(" "), Vec::new()),
         };
-        Ok(Self { name: name.to_owned(), kind, default, choices, help: help.trim().to_owned() })
+        Ok(Self { name: name.to_owned(), kind, default, choices, range, help: help.trim().to_owned() })
+    }
+
+    /// The range, in words, if the number is outside it.
+    fn check_range(&self, number: f64) -> Result<(), String> {
+        match self.range {
+            Some((least, largest)) if !(least..=largest).contains(&number) => {
+                Err(format!("a number from {least} to {largest}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// As a flag of its report.
@@ -112,6 +133,9 @@ impl Parameter {
         };
         let list =
             || text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>();
+        if text == REQUIRED {
+            return Err(ReportMistake::Missing { flag: self.flag() }.into());
+        }
         if text.is_empty()
             && !matches!(self.kind, ParameterKind::Dimensions | ParameterKind::Metrics | ParameterKind::Flag)
         {
@@ -127,8 +151,16 @@ impl Parameter {
                 "false" | "no" | "0" | "" => ParameterValue::Flag(false),
                 _ => return Err(wrong("true or false").into()),
             },
-            ParameterKind::Integer => ParameterValue::Integer(text.parse().or(Err(wrong("a whole number")))?),
-            ParameterKind::Number => ParameterValue::Number(text.parse().or(Err(wrong("a number")))?),
+            ParameterKind::Integer => {
+                let number: i64 = text.parse().or(Err(wrong("a whole number")))?;
+                self.check_range(number as f64).map_err(|expected| wrong(&expected))?;
+                ParameterValue::Integer(number)
+            }
+            ParameterKind::Number => {
+                let number: f64 = text.parse().or(Err(wrong("a number")))?;
+                self.check_range(number).map_err(|expected| wrong(&expected))?;
+                ParameterValue::Number(number)
+            }
             ParameterKind::Text => ParameterValue::Text(text.to_owned()),
             ParameterKind::Choice => match self.choices.iter().find(|word| *word == text) {
                 Some(word) => ParameterValue::Text(word.clone()),

@@ -86,11 +86,12 @@ impl<'a> Filled<'a> {
             .map(|(name, value)| (name.as_str(), template_value(value, request.week_start)))
             .collect();
         let size = self.query.header.totals.first().map(String::as_str);
-        let order = order(&dimensions, request.sort.as_ref(), size.filter(|_| request.top.is_some()));
+        let order = order_of(&dimensions, request.sort.as_ref(), size.filter(|_| request.top.is_some()));
         let limit = limit(request.top);
         let logs = if request.merges { "requests" } else { "logs" };
         let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
-        let values = context! { dimensions, order, limit, logs, ..minijinja::Value::from(values) };
+        let sort = order_of(&[], request.sort.as_ref(), None);
+        let values = context! { dimensions, order, sort, limit, logs, ..minijinja::Value::from(values) };
         let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered
             .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
@@ -158,7 +159,7 @@ pub fn limit(top: Option<u64>) -> String {
 }
 
 /// The order of the rows: as asked, else by the `size` of the groups, then by the dimensions, so that it is total.
-fn order(dimensions: &[DimensionSql], sort: Option<&Sort>, size: Option<&str>) -> String {
+fn order_of(dimensions: &[DimensionSql], sort: Option<&Sort>, size: Option<&str>) -> String {
     let mut terms = Vec::new();
     match sort {
         Some(sort) => {

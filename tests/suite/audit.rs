@@ -50,6 +50,8 @@ fn every_fault_of_a_record_is_named_with_its_count() {
         record("l", json!({"user": "13812345678"})),
         json!({"timestamp": "2025-06-01T10:00:00Z", "input_tokens": 1, "output_tokens": 1, "total_latency_ms": 1, "status": "success"}),
         record("m", json!({"timestamp": null})),
+        // of what failed, no output and no time are no wonder
+        record("n", json!({"status": "error", "output_tokens": 0, "total_latency_ms": 0, "ttft_ms": null})),
     ];
     let workspace = Workspace::with("log.ndjson", lines(records));
     let report = workspace.report(&["audit", "log.ndjson"]);
@@ -57,16 +59,16 @@ fn every_fault_of_a_record_is_named_with_its_count() {
     rows.sort();
     let expected = [
         "error TTFT above the total: 1 of 12",
-        "error a key or token: 1 of 14",
-        "error a phone number: 1 of 14",
-        "error an e-mail address: 1 of 14",
+        "error a key or token: 1 of 15",
+        "error a phone number: 1 of 15",
+        "error an e-mail address: 1 of 15",
         "error end before arrival: 1 of 1",
         "error no time with output: 1 of 12",
         "error stages longer than the total: 1 of 13",
-        "warning control characters in a text: 1 of 14",
-        "warning direction marks in a text: 1 of 14",
-        "warning no request id: 1 of 14",
-        "warning no timestamp: 1 of 14",
+        "warning control characters in a text: 1 of 15",
+        "warning direction marks in a text: 1 of 15",
+        "warning no request id: 1 of 15",
+        "warning no timestamp: 1 of 15",
         "warning no token counts: 1 of 14",
         "warning total tokens are not input + output: 1 of 1",
     ];

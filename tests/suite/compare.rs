@@ -105,3 +105,40 @@ fn the_cache_of_aibrix_makes_the_first_token_faster() {
     assert_eq!([&row["measured_a"], &row["measured_b"]], [405, 455]);
     assert!(row["high"].as_f64().unwrap() < -0.9, "{row}");
 }
+
+#[test]
+fn sides_are_named_as_reports_show_them() {
+    let days = [("2025-06-01T20:00:00Z", 100.0), ("2025-06-02T20:00:00Z", 200.0)];
+    let record = |(time, median): (&str, f64), number| {
+        json!({"request_id": format!("{time}{number}"), "timestamp": time, "total_latency_ms": latency(median, number), "status": "ok",
+               "input_tokens": 10, "output_tokens": 10})
+    };
+    let lines: Vec<String> =
+        days.into_iter().flat_map(|day| (0..50).map(move |number| record(day, number).to_string())).collect();
+    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    for (split, a, b) in [("day", "2025-06-02", "2025-06-03"), ("weekday", "Monday", "Tuesday")] {
+        // in Kolkata it is the day after
+        let compared = [
+            "compare",
+            "--split",
+            split,
+            "--a",
+            a,
+            "--b",
+            b,
+            "--tz",
+            "Asia/Kolkata",
+            "--percentiles",
+            "50",
+            "log.ndjson",
+        ];
+        let report = workspace.report(&compared);
+        assert_eq!(
+            (&report.rows()[0]["verdict"], &report.rows()[0]["measured_a"]),
+            (&json!("worse"), &json!(50)),
+            "{split}"
+        );
+    }
+    workspace.run(&["compare", "--a", "x", "log.ndjson"]).refusal(2);
+    workspace.run(&["compare", "--a", "x", "--b", "y", "--confidence", "99", "log.ndjson"]).refusal(2);
+}

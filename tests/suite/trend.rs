@@ -117,3 +117,25 @@ fn the_peaks_of_the_azure_trace() {
     assert_eq!(rows[..2], ["requests calendar minute 585", "requests any 60 s 723"]);
     assert_eq!(rows[3..5], ["tokens calendar minute 1257868", "tokens any 60 s 1409698"]);
 }
+
+#[test]
+fn the_short_window_at_the_end_of_a_changed_day_is_shown_once() {
+    // 23 hours: the last window of two hours has one
+    let arrivals = [("2025-03-30T18:30:00Z", 1), ("2025-03-30T22:30:00Z", 1)];
+    let report = report(&["trend", "--every", "2h", "--tz", "Europe/Berlin"], &arrivals);
+    let expected = [
+        "2025-03-30T19:00:00+02:00 1",
+        "2025-03-30T21:00:00+02:00 0",
+        "2025-03-30T23:00:00+02:00 0",
+        "2025-03-31T00:00:00+02:00 1",
+    ];
+    assert_eq!(shown(&report, &["window_start", "requests"]), expected);
+}
+
+#[test]
+fn tokens_that_nobody_logged_have_no_peak() {
+    let workspace =
+        Workspace::with("log.ndjson", r#"{"request_id":"a","timestamp":"2025-06-01T10:01:00Z","latency_ms":1000}"#);
+    let report = workspace.report(&["capacity", "--percentiles", "50", "log.ndjson"]);
+    assert_eq!(shown(&report, &["measure", "p50", "peak", "left_out"])[3], "tokens null null 1");
+}

@@ -23,7 +23,7 @@ pub struct LocalPeriod {
     signature: Signature,
 }
 
-/// The hour (0 to 23) or the weekday (0 is the start of the week) of an instant.
+/// The hour (0 to 23), the weekday (0 is the start of the week) or the date (days since 1970) of an instant.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct LocalPart {
     signature: Signature,
@@ -102,6 +102,8 @@ impl ScalarUDFImpl for LocalPart {
             let local = time.map(|time| zoned(time, &zone)).transpose()?;
             builder.append_option(local.map(|local| match part.as_str() {
                 "hour" => i64::from(local.hour()),
+                // days since 1970-01-01
+                "date" => local.date().since(jiff::civil::date(1970, 1, 1)).map_or(0, |span| span.get_days().into()),
                 _ => i64::from(local.weekday().since(week_start)),
             }));
         }

@@ -65,6 +65,9 @@ impl ScalarUDFImpl for PercentileChange {
         else {
             return plan_err!("the confidence and the seed of percentile_change must be constants");
         };
+        if !(0.0..1.0).contains(confidence) {
+            return plan_err!("the confidence of percentile_change must be from 0 to below 1");
+        }
         let mut changes = ListBuilder::new(Float64Builder::new());
         for row in 0..rows {
             let sides = parts(a.as_list(), row).into_iter().zip(parts(b.as_list(), row));
