@@ -27,9 +27,7 @@
 {% if what_if %}
 WITH replayed AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     input_tokens,
     replay_prefixes(prefix_hashes, timestamp, $what_if_blocks, $what_if_ttl_ms)
       OVER (PARTITION BY model_name ORDER BY timestamp, source_file, source_offset) AS replay
@@ -50,9 +48,7 @@ counted AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     count(*) AS requests,
     count(reused) AS replayed,
     sum(blocks) AS blocks,
@@ -63,14 +59,10 @@ grouped AS (
     exact_mean(CAST(reused_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS mean_hit_ratio,
     max(block_tokens) AS block_tokens
   FROM counted
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests, replayed, blocks, reused_blocks,
   CAST(reused_blocks AS DOUBLE) / nullif(blocks, 0) AS block_hit_ratio,
   CAST(reused_tokens AS DOUBLE) / nullif(input_tokens, 0) AS token_hit_ratio,
@@ -80,9 +72,7 @@ FROM grouped
 {% else %}
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     model_name, bucket(input_tokens, $input_edges) AS cell,
     coalesce(cache_hit, cached_tokens > 0) AS hit,
     CASE WHEN cached_tokens IS NOT NULL THEN input_tokens END AS input_tokens,
@@ -93,9 +83,7 @@ WITH read AS (
 ),
 cells AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     model_name, cell,
     count(*) AS requests,
     count(hit) AS known,
@@ -110,7 +98,7 @@ cells AS (
     sum(CAST(CASE WHEN hit AND prefill IS NOT NULL THEN any_input END AS DOUBLE)) AS hit_tokens,
     count(*) FILTER (WHERE hit = false AND any_input < $block_size) AS misses_below_block
   FROM read
-  GROUP BY {{ (dimensions | map(attribute="key") | list + ["model_name", "cell"]) | join(", ") }}
+  GROUP BY {{ keys }}model_name, cell
 ),
 measured AS (
   SELECT *,
@@ -120,9 +108,7 @@ measured AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     sum(requests) AS requests, sum(known) AS known, sum(hits) AS hits,
     sum(input_tokens) AS input_tokens, sum(cached_tokens) AS cached_tokens,
     exact_sum(ratios) / nullif(sum(ratio_count), 0) AS mean_hit_ratio,
@@ -131,14 +117,10 @@ grouped AS (
     sum(CASE WHEN hit_prefill / nullif(hit_tokens, 0) >= ms_per_missed_token THEN hits ELSE 0 END) AS hits_not_faster,
     sum(misses_below_block) AS misses_below_block
   FROM measured
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests, known, hits,
   CAST(hits AS DOUBLE) / nullif(known, 0) AS request_hit_ratio,
   CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0) AS token_hit_ratio,

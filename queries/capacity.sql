@@ -12,15 +12,11 @@
 -- column: peak_at | when: the start of the minute, the end of the stretch, or the instant since when
 -- column: counted requests | requests that are in these numbers
 -- column: left_out requests | requests without a time, for tokens also those whose tokens are not known, for requests at once those without an end
-{% set keys = dimensions | map(attribute="key") | join(", ") %}
-{% set part = keys ~ ", " if dimensions else "" %}
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     timestamp AS arrived,
-    coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)')) AS ended,
+    {{ ended }} AS ended,
     TRY_CAST(CAST(coalesce(input_tokens, 0) AS DECIMAL(38, 0)) + coalesce(output_tokens, 0) AS BIGINT) AS tokens,
     input_tokens IS NULL AND output_tokens IS NULL AS unknown
   FROM {{ logs }}
@@ -29,7 +25,7 @@ placed AS (
   SELECT *, {{ "coalesce(ended, arrived)" if tokens_at == "end" else "arrived" }} AS counted_at FROM read
 ),
 listed AS (
-  SELECT {{ part }}
+  SELECT {{ keys }}
     count(*) AS requests,
     count(arrived) AS dated, count(*) FILTER (WHERE arrived IS NOT NULL AND NOT unknown) AS with_tokens,
     count(*) FILTER (WHERE ended > arrived) AS with_end,
@@ -39,12 +35,10 @@ listed AS (
     array_agg(counted_at) FILTER (WHERE arrived IS NOT NULL) AS times,
     array_agg(tokens) FILTER (WHERE arrived IS NOT NULL) AS amounts
   FROM placed
-{% if dimensions %}
-  GROUP BY {{ keys }}
-{% endif %}
+  {{ group_by }}
 ),
 found AS (
-  SELECT {{ part }} requests, dated, with_tokens, with_end,
+  SELECT {{ keys }} requests, dated, with_tokens, with_end,
     fullest_minute(arrivals, ones) AS peak_1, fullest(arrivals, ones, 60000) AS peak_2, fullest(arrivals, ones, 10000) AS peak_3,
     fullest_minute(times, amounts) AS peak_4, fullest(times, amounts, 60000) AS peak_5, fullest(times, amounts, 10000) AS peak_6,
     concurrency(arrivals, ends) AS peak_7,
@@ -62,9 +56,7 @@ told AS (
     (4, 'tokens', 'calendar minute'), (5, 'tokens', 'any 60 s'), (6, 'tokens', 'any 10 s'), (7, 'at once', 'instant')) AS spans (position, measure, span)
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   measure, span,
 {% for percentile in percentiles %}
   CASE WHEN counted > 0 THEN usual[{{ loop.index }}] END AS {{ percentile.name }},

@@ -30,13 +30,9 @@
 -- column: truncated_b ratio | answers cut at a limit / those with a finish reason, on side B
 -- column: output_a tokens | mean output tokens on side A
 -- column: output_b tokens | mean output tokens on side B
-{% set keys = dimensions | map(attribute="key") | join(", ") %}
-{% set part = keys ~ ", " if dimensions else "" %}
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
 -- a record may be on both sides: what is compared with itself must not differ
     coalesce({{ split[0].text }} = $a, false) AS is_a, coalesce({{ split[0].text }} = $b, false) AS is_b,
     bucket(output_tokens, $output_edges) AS output_cell,
@@ -46,7 +42,7 @@ WITH read AS (
   FROM {{ logs }}
 ),
 grouped AS (
-  SELECT {{ part }} output_cell,
+  SELECT {{ keys }} output_cell,
     count(*) FILTER (WHERE is_a) AS requests_a, count(*) FILTER (WHERE is_b) AS requests_b,
     count(measure) FILTER (WHERE is_a) AS measured_a, count(measure) FILTER (WHERE is_b) AS measured_b,
     count(*) FILTER (WHERE is_a AND failed) AS failed_a, count(*) FILTER (WHERE is_b AND failed) AS failed_b,
@@ -59,19 +55,19 @@ grouped AS (
     array_agg(measure) FILTER (WHERE is_b AND measure IS NOT NULL) AS values_b
   FROM read
   WHERE is_a OR is_b
-  GROUP BY {{ part }}output_cell
+  GROUP BY {{ keys }}output_cell
 ),
 scoped AS (
 {% set sums = "sum(requests_a) AS requests_a, sum(requests_b) AS requests_b, sum(measured_a) AS measured_a, sum(measured_b) AS measured_b, sum(failed_a) AS failed_a, sum(failed_b) AS failed_b, sum(truncated_a) AS truncated_a, sum(judged_a) AS judged_a, sum(judged_b) AS judged_b, sum(reasons_a) AS reasons_a, sum(reasons_b) AS reasons_b, sum(truncated_b) AS truncated_b, CAST(sum(outputs_a) AS DOUBLE) / nullif(sum(output_count_a), 0) AS output_a, CAST(sum(outputs_b) AS DOUBLE) / nullif(sum(output_count_b), 0) AS output_b" %}
   SELECT 0 AS place, 'all, same mix' AS scope, {% for dimension in dimensions %}NULL AS {{ dimension.key }}, {% endfor %}
-    {{ sums }}, array_agg(values_a ORDER BY {{ part }}output_cell) AS parts_a, array_agg(values_b ORDER BY {{ part }}output_cell) AS parts_b
+    {{ sums }}, array_agg(values_a ORDER BY {{ keys }}output_cell) AS parts_a, array_agg(values_b ORDER BY {{ keys }}output_cell) AS parts_b
   FROM grouped
 {% if dimensions %}
   UNION ALL
-  SELECT 1, 'part', {{ part }}
+  SELECT 1, 'part', {{ keys }}
     {{ sums }}, make_array(flatten(array_agg(values_a))), make_array(flatten(array_agg(values_b)))
   FROM grouped
-  GROUP BY {{ keys }}
+  {{ group_by }}
 {% endif %}
 ),
 changed AS (
@@ -80,9 +76,7 @@ changed AS (
   CROSS JOIN (VALUES{% for percentile in percentiles %} ({{ loop.index }}, '{{ percentile.name }}', CAST({{ percentile.fraction }} AS DOUBLE)){{ "" if loop.last else "," }}{% endfor %}) AS wanted (number, percentile, fraction)
 )
 SELECT scope,
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   percentile,
   CASE
     WHEN found IS NULL OR measured_a < $min_count OR measured_b < $min_count THEN 'inconclusive'

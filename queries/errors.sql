@@ -47,11 +47,9 @@
 ] %}
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     failed, status, error_code, error_stage, http_status, finish_reason, tenant, user_tag, input_tokens, output_tokens,
-    {{ "coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)'), timestamp)" if time_axis == "failure" else "timestamp" }} AS seen,
+    {{ "coalesce(" ~ ended ~ ", timestamp)" if time_axis == "failure" else "timestamp" }} AS seen,
     coalesce(output_tokens > 0, first_token_at IS NOT NULL OR ttft_ms IS NOT NULL) AS after_first_token,
     scheduled_at IS NOT NULL OR prefill_time_ms IS NOT NULL AS was_scheduled,
     lower(finish_reason) AS reason,
@@ -183,9 +181,7 @@ ORDER BY {{ sort }}severity DESC, errors - expected DESC, kind, code, stage, fac
 named AS (
 -- what succeeded is one group, of which only the number counts
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     kind, code, stage, seen, after_first_token, tenant, user_tag, input_tokens, output_tokens,
     CASE WHEN kind IS NOT NULL THEN array_element(CAST($error_names AS VARCHAR[]), known_code) END AS name,
     CASE WHEN stage IS NULL THEN NULL WHEN said_stage IS NULL THEN 'derived' WHEN error_stage IS NULL THEN 'settings'
@@ -195,9 +191,7 @@ named AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     kind, code, name, stage, stage_from, normal_reason,
     count(*) AS requests,
     count(*) FILTER (WHERE after_first_token) AS after_first_token,
@@ -207,19 +201,17 @@ grouped AS (
     TRY_CAST(sum(CAST(output_tokens AS DECIMAL(38, 0))) AS BIGINT) AS output_tokens,
     min(seen) AS first_seen, max(seen) AS last_seen
   FROM named
-  GROUP BY {{ (dimensions | map(attribute="key") | list + ["kind", "code", "name", "stage", "stage_from", "normal_reason"]) | join(", ") }}
+  GROUP BY {{ keys }}kind, code, name, stage, stage_from, normal_reason
 ),
 shared AS (
   SELECT *,
-    sum(requests) OVER ({{ "PARTITION BY " ~ (dimensions | map(attribute="key") | join(", ")) if dimensions }}) AS all_requests,
+    sum(requests) OVER ({{ partition_by }}) AS all_requests,
     sum(CASE WHEN kind IS NOT NULL THEN requests END)
-      OVER ({{ "PARTITION BY " ~ (dimensions | map(attribute="key") | join(", ")) if dimensions }}) AS all_errors
+      OVER ({{ partition_by }}) AS all_errors
   FROM grouped
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   kind, code, name, stage, stage_from, normal_reason AS finish_reason, requests AS errors,
   CAST(requests AS DOUBLE) / all_requests AS share_of_requests,
   CAST(requests AS DOUBLE) / all_errors AS share_of_errors,

@@ -33,9 +33,7 @@
 {% set function = "percentiles_nearest" if nearest else "percentiles" %}
 WITH measured AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
 {% for measure in measures %}
     {{ measure.column if include_failed else "CASE WHEN failed IS NOT TRUE THEN " ~ measure.column ~ " END" }} AS {{ measure.name }},
 {% endfor %}
@@ -44,9 +42,7 @@ WITH measured AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
 {% for measure in measures %}
     count({{ measure.name }}) AS {{ measure.name }}_measured,
     exact_mean({{ measure.name }}) AS {{ measure.name }}_mean,
@@ -59,15 +55,11 @@ grouped AS (
     count(*) AS requests,
     count(*) FILTER (WHERE failed) AS failed
   FROM measured
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 {% if measures | length == 1 %}
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
 {% for measure in measures %}
   requests, failed, {{ measure.name }}_measured AS measured, {{ measure.name }}_mean AS mean_ms,
 {% for percentile in percentiles %}
@@ -80,9 +72,7 @@ WHERE {{ measure.name }}_measured >= $min_count
 ORDER BY {{ order }}requests
 {% else %}
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   metric, requests, failed, measured, mean_ms,
 {% for percentile in percentiles %}
   percentiles[{{ loop.index }}] AS {{ percentile.name }}_ms,

@@ -16,18 +16,14 @@
 -- total: requests measured
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     gpu_mem_peak_mb AS peak, batch_size,
     CASE WHEN gpu_mem_peak_mb IS NOT NULL THEN CAST(input_tokens + output_tokens AS DOUBLE) END AS tokens
   FROM {{ logs }}
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     count(*) AS requests,
     count(peak) AS measured,
     percentiles(peak, [0.5, 0.95, 0.99]) AS peaks,
@@ -37,14 +33,10 @@ grouped AS (
     exact_sum(tokens) AS x, exact_sum(CASE WHEN tokens IS NOT NULL THEN peak END) AS y,
     exact_sum(tokens * tokens) AS xx, exact_sum(tokens * peak) AS xy, exact_sum(CASE WHEN tokens IS NOT NULL THEN peak * peak END) AS yy
   FROM read
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests, CAST(requests AS DOUBLE) / sum(requests) OVER () AS share, measured,
   peaks[1] AS memory_p50_mb, peaks[2] AS memory_p95_mb, peaks[3] AS memory_p99_mb, highest AS memory_max_mb,
 {% if dimensions %}

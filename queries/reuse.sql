@@ -20,9 +20,7 @@
 -- total: requests hashed repeats cacheable loops differing
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     prompt_hash, model_name, timestamp, failed, input_tokens, output_tokens, prefill_time_ms,
     coalesce(session_id, user_tag) AS who,
     lag(timestamp) OVER earlier AS before, lag(failed) OVER earlier AS failed_before, lag(input_tokens) OVER earlier AS input_before,
@@ -43,9 +41,7 @@ judged AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     count(*) AS requests, count(prompt_hash) AS hashed, count(*) FILTER (WHERE prompt_hash IS NOT NULL AND use = 1) AS prompts,
     count(*) FILTER (WHERE repeats) AS repeats, count(*) FILTER (WHERE cacheable) AS cacheable,
     TRY_CAST(sum(CAST(input_tokens AS DECIMAL(38, 0))) FILTER (WHERE cacheable) AS BIGINT) AS saved_input_tokens,
@@ -53,14 +49,10 @@ grouped AS (
     exact_sum(CASE WHEN cacheable THEN prefill_time_ms END) AS saved_prefill_ms,
     count(*) FILTER (WHERE loops) AS loops, count(*) FILTER (WHERE differing) AS differing
   FROM judged
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests, hashed, prompts, repeats, CAST(repeats AS DOUBLE) / nullif(hashed, 0) AS repeat_share,
   cacheable, CAST(cacheable AS DOUBLE) / nullif(hashed, 0) AS cacheable_share,
   saved_input_tokens, saved_output_tokens, saved_prefill_ms, loops, differing

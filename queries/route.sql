@@ -15,9 +15,7 @@
 -- total: requests known small small_tokens
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     CASE WHEN failed IS NOT TRUE AND output_tokens IS NOT NULL THEN input_tokens END AS input,
     CASE WHEN failed IS NOT TRUE AND input_tokens IS NOT NULL THEN output_tokens END AS output,
     coalesce(lower(finish_reason) LIKE '%length%' OR lower(finish_reason) LIKE '%max%tokens%', false) AS truncated
@@ -25,23 +23,17 @@ WITH read AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     count(*) AS requests, count(input) AS known,
     percentiles(input, [0.5, 0.95]) AS inputs, percentiles(output, [0.5, 0.95]) AS outputs,
     count(*) FILTER (WHERE input <= $max_input AND output <= $max_output AND NOT truncated) AS small,
     sum(CAST(input AS DECIMAL(38, 0)) + output) FILTER (WHERE input <= $max_input AND output <= $max_output AND NOT truncated) AS small_tokens,
     sum(CAST(input AS DECIMAL(38, 0)) + output) AS tokens
   FROM read
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests, known, inputs[1] AS input_p50, inputs[2] AS input_p95, outputs[1] AS output_p50, outputs[2] AS output_p95,
   small, CAST(small AS DOUBLE) / nullif(known, 0) AS small_share,
   TRY_CAST(CASE WHEN known > 0 THEN coalesce(small_tokens, 0) END AS BIGINT) AS small_tokens,

@@ -20,9 +20,7 @@
 -- column: *_p*_ms ms | percentile of the measured
 WITH read AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     local_window(timestamp, $every, coalesce($offset, 0), $zone) AS first_window,
     failed, input_tokens, output_tokens,
     {{ metric[0].column if include_failed else "CASE WHEN failed IS NOT TRUE THEN " ~ metric[0].column ~ " END" }} AS measure
@@ -40,9 +38,7 @@ windowed AS (
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     window_start,
     count(*) AS requests,
     count(*) FILTER (WHERE failed) AS failed, count(failed) AS judged,
@@ -51,13 +47,13 @@ grouped AS (
     count(measure) AS measured,
     percentiles(measure, $percentiles) AS percentiles
   FROM windowed
-  GROUP BY {{ (dimensions | map(attribute="key") | list + ["window_start"]) | join(", ") }}
+  GROUP BY {{ keys }}window_start
 ),
 followed AS (
 -- how many windows until the next one that has requests
   SELECT *,
     greatest(1, coalesce(CAST(round((
-      arrow_cast(lead(window_start) OVER ({{ "PARTITION BY " ~ (dimensions | map(attribute="key") | join(", ")) if dimensions }} ORDER BY window_start), 'Int64')
+      arrow_cast(lead(window_start) OVER ({{ partition_by }} ORDER BY window_start), 'Int64')
       - arrow_cast(window_start, 'Int64')) / ($every * 1000000.0)) AS BIGINT), 1)) AS steps
   FROM grouped
 ),
@@ -73,7 +69,7 @@ placed AS (
   FROM filled
 ),
 kept AS (
-  SELECT *, row_number() OVER (PARTITION BY {{ (dimensions | map(attribute="key") | list + ["shown"]) | join(", ") }} ORDER BY step) AS place FROM placed
+  SELECT *, row_number() OVER (PARTITION BY {{ keys }}shown ORDER BY step) AS place FROM placed
 ),
 timed AS (
 -- a day of the clock change has 23 or 25 hours
@@ -84,9 +80,7 @@ timed AS (
   WHERE place = 1
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   shown AS window_start,
   CASE WHEN step = 0 THEN requests ELSE 0 END AS requests,
   CASE WHEN step = 0 THEN requests ELSE 0 END / seconds AS per_second,

@@ -12,17 +12,13 @@
 -- total: requests input_tokens output_tokens
 WITH counted AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.value }} AS {{ dimension.key }},
-{% endfor %}
+    {{ keyed }}
     input_tokens, output_tokens
   FROM {{ logs }}
 ),
 grouped AS (
   SELECT
-{% for dimension in dimensions %}
-    {{ dimension.key }},
-{% endfor %}
+    {{ keys }}
     count(*) AS requests,
 -- summed in 38 digits: one absurd count must not turn a sum around; a sum beyond 64 bits is unknown
     TRY_CAST(sum(CAST(input_tokens AS DECIMAL(38, 0))) AS BIGINT) AS input_tokens,
@@ -30,14 +26,10 @@ grouped AS (
     percentiles(input_tokens, [0.5, 0.95, 0.99]) AS input,
     percentiles(output_tokens, [0.5, 0.95, 0.99]) AS output
   FROM counted
-{% if dimensions %}
-  GROUP BY {{ dimensions | map(attribute="key") | join(", ") }}
-{% endif %}
+  {{ group_by }}
 )
 SELECT
-{% for dimension in dimensions %}
-  {{ dimension.label }} AS {{ dimension.name }},
-{% endfor %}
+  {{ labelled }}
   requests,
   CAST(requests AS DOUBLE) / sum(requests) OVER () AS share,
   input_tokens, output_tokens,

@@ -16,6 +16,9 @@ use crate::request::{Dimension, Order, Request, Sort, WeekStart, Word};
 /// Ends a query whose rows the rest of the file reads as a table, so that the logs are read once.
 const STEP: &str = "-- step:";
 
+/// The end of the answer, over the columns of `logs`.
+const ENDED: &str = "coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)'))";
+
 /// A query with values for its parameters.
 #[derive(Debug)]
 pub struct Filled<'a> {
@@ -89,9 +92,10 @@ impl<'a> Filled<'a> {
         let order = order_of(&dimensions, request.sort.as_ref(), size.filter(|_| request.top.is_some()));
         let limit = limit(request.top);
         let logs = if request.merges { "requests" } else { "logs" };
+        let fragments = fragments(&dimensions, order_of(&[], request.sort.as_ref(), None));
         let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
-        let sort = order_of(&[], request.sort.as_ref(), None);
-        let values = context! { dimensions, order, sort, limit, logs, ..minijinja::Value::from(values) };
+        let standing = context! { dimensions, order, limit, logs };
+        let values = context! { ..standing, ..minijinja::Value::from(values), ..fragments };
         let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered
             .with_context(|| format!("the template of `{}` ({}) is wrong", self.query.name, self.query.origin))?;
@@ -109,6 +113,28 @@ impl<'a> Filled<'a> {
         }
         let bound = self.values.iter().flat_map(|(name, value)| value.bound(name));
         Ok(Statement { steps, sql: lines.join("\n"), values: bound.chain(standing_values(request)).collect() })
+    }
+}
+
+/// Parts of a statement that many reports have. Lists end with a comma where they are not empty, so that more may follow; a
+/// parameter of the same name comes before them.
+fn fragments(dimensions: &[DimensionSql], sort: String) -> minijinja::Value {
+    let list = |part: &dyn Fn(&DimensionSql) -> String| -> String {
+        dimensions.iter().map(|dimension| part(dimension) + ", ").collect()
+    };
+    let keys = list(&|dimension| dimension.key.clone());
+    let by_keys = |clause: &str| match keys.strip_suffix(", ") {
+        Some(keys) => format!("{clause} BY {keys}"),
+        None => String::new(),
+    };
+    context! {
+        keyed => list(&|dimension| format!("{} AS {}", dimension.value, dimension.key)),
+        labelled => list(&|dimension| format!("{} AS {}", dimension.label, dimension.name)),
+        group_by => by_keys("GROUP"),
+        partition_by => by_keys("PARTITION"),
+        keys,
+        sort,
+        ended => ENDED,
     }
 }
 
