@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command::{Report, Workspace};
+use crate::command::{Report, Workspace, ndjson};
 
 const ROLES: &str = r#"
 [[source]]
@@ -14,10 +14,6 @@ name = "engine"
 role = "engine"
 paths = ["engine.ndjson"]
 "#;
-
-fn lines(records: impl IntoIterator<Item = Value>) -> String {
-    records.into_iter().map(|record| record.to_string() + "\n").collect()
-}
 
 fn record(id: &str, fields: Value) -> Value {
     let mut record = json!({"request_id": id, "timestamp": "2025-06-01T10:00:00Z", "model": "m", "input_tokens": 100,
@@ -53,7 +49,7 @@ fn every_fault_of_a_record_is_named_with_its_count() {
         // of what failed, no output and no time are no wonder
         record("n", json!({"status": "error", "output_tokens": 0, "total_latency_ms": 0, "ttft_ms": null})),
     ];
-    let workspace = Workspace::with("log.ndjson", lines(records));
+    let workspace = Workspace::with_records(&records);
     let report = workspace.report(&["audit", "log.ndjson"]);
     let mut rows = found(&report);
     rows.sort();
@@ -87,9 +83,10 @@ fn faults_between_roles_are_found_by_their_ids() {
     let workspace = Workspace::with("infer-stats.toml", ROLES);
     let mut gateway: Vec<Value> = ids.iter().map(|id| at(2, id)).collect();
     gateway.extend([gateway[3].clone(), refused]);
-    workspace.write("gateway.ndjson", lines(gateway));
+    workspace.write("gateway.ndjson", ndjson(&gateway));
     // three are lost, and the clock is eight hours off
-    workspace.write("engine.ndjson", lines(ids[3..].iter().map(|id| at(10, id)).chain([at(10, "around")])));
+    let engine: Vec<Value> = ids[3..].iter().map(|id| at(10, id)).chain([at(10, "around")]).collect();
+    workspace.write("engine.ndjson", ndjson(&engine));
     let report = workspace.report(&["audit", "gateway.ndjson", "engine.ndjson"]);
     let expected = [
         "error the engine's clock is off by a minute or more: 17 of 17",
@@ -104,13 +101,10 @@ fn faults_between_roles_are_found_by_their_ids() {
 
 #[test]
 fn a_gate_breaks_where_a_finding_is_as_severe_as_asked() {
-    let workspace = Workspace::with(
-        "log.ndjson",
-        lines([
-            record("a", json!({})),
-            json!({"timestamp": "2025-06-01T10:00:00Z", "input_tokens": 5, "status": "ok"}),
-        ]),
-    );
+    let workspace = Workspace::with_records(&[
+        record("a", json!({})),
+        json!({"timestamp": "2025-06-01T10:00:00Z", "input_tokens": 5, "status": "ok"}),
+    ]);
     for (level, code) in [("never", 0), ("warning", 3), ("error", 0)] {
         workspace.run(&["audit", "--fail-on", level, "log.ndjson"]).exits(code);
     }

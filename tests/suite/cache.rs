@@ -9,8 +9,7 @@ fn close(value: &Value, expected: f64) -> bool {
 }
 
 fn report(records: &[Value], arguments: &[&str]) -> Report {
-    let lines: Vec<String> = records.iter().map(Value::to_string).collect();
-    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    let workspace = Workspace::with_records(records);
     workspace.report(&[&["cache"], arguments, &["log.ndjson"]].concat())
 }
 

@@ -36,6 +36,11 @@ const NOT_FOR_USERS: [&str; 15] = [
     "Utf8View",
 ];
 
+/// Records as lines of JSON.
+pub fn ndjson(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
 /// A folder with logs to run the binary in.
 pub struct Workspace {
     root: TempDir,
@@ -55,6 +60,11 @@ impl Workspace {
         let workspace = Self::new();
         workspace.write(name, content);
         workspace
+    }
+
+    /// A workspace with the records as `log.ndjson`.
+    pub fn with_records(records: &[Value]) -> Self {
+        Self::with("log.ndjson", ndjson(records))
     }
 
     /// The folder that commands run in.

@@ -20,8 +20,7 @@ fn records(version: &str, input: u64, median: f64, count: u32) -> Vec<Value> {
 }
 
 fn report(sides: &[Vec<Value>], arguments: &[&str]) -> Report {
-    let lines: Vec<String> = sides.concat().iter().map(Value::to_string).collect();
-    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    let workspace = Workspace::with_records(&sides.concat());
     let compared = ["compare", "--split", "version", "--a", "v1", "--b", "v2", "--percentiles", "50"];
     workspace.report(&[&compared, arguments, &["log.ndjson"]].concat())
 }
@@ -68,8 +67,7 @@ fn a_few_requests_are_inconclusive_and_a_log_differs_not_from_itself() {
     // nothing is on the other side
     let alone = report(&[records("v1", 500, 100.0, 400)], &[]);
     assert_eq!(verdicts(&alone), ["all, same mix null inconclusive", "part 0-1K inconclusive"]);
-    let lines: Vec<String> = records("v1", 500, 100.0, 400).iter().map(Value::to_string).collect();
-    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    let workspace = Workspace::with_records(&records("v1", 500, 100.0, 400));
     let itself = workspace.report(&[
         "compare",
         "--split",

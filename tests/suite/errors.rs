@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use crate::command::{Report, Workspace};
 
 fn report(records: &[Value], settings: &str, arguments: &[&str]) -> Report {
-    let lines: Vec<String> = records.iter().map(Value::to_string).collect();
-    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    let workspace = Workspace::with_records(records);
     workspace.write("infer-stats.toml", settings);
     workspace.report(&[&["errors"], arguments, &["log.ndjson"]].concat())
 }

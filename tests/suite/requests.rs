@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command::{Report, Workspace};
+use crate::command::{Report, Workspace, ndjson};
 
 const CONFIG: &str = r#"
 [[source]]
@@ -39,7 +39,7 @@ fn lines(workspace: &Workspace, name: &str) -> Vec<Value> {
 }
 
 fn write(workspace: &Workspace, name: &str, lines: &[Value]) {
-    workspace.write(name, lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    workspace.write(name, ndjson(lines));
 }
 
 fn requests(workspace: &Workspace, logs: &[&str]) -> Report {

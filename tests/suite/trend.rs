@@ -8,10 +8,9 @@ fn report(arguments: &[&str], arrivals: &[(&str, u64)]) -> Report {
     let record = |(number, (time, tokens)): (usize, &(&str, u64))| {
         json!({"request_id": number.to_string(), "timestamp": time, "input_tokens": tokens, "output_tokens": 0,
                "total_latency_ms": tokens, "status": "success"})
-        .to_string()
     };
-    let lines: Vec<String> = arrivals.iter().enumerate().map(record).collect();
-    let workspace = Workspace::with("log.ndjson", lines.join("\n"));
+    let records: Vec<Value> = arrivals.iter().enumerate().map(record).collect();
+    let workspace = Workspace::with_records(&records);
     workspace.report(&[arguments, &["log.ndjson"]].concat())
 }
 
