@@ -22,8 +22,8 @@ pub struct ReportArgs {
 /// Reports with flags of their own design.
 const TYPED: [&str; 1] = ["latency"];
 
-fn queries() -> impl Iterator<Item = Query> {
-    Catalog::embedded().into_iter().filter(|query| !TYPED.contains(&query.name.as_str()))
+fn queries() -> impl Iterator<Item = &'static Query> {
+    Catalog::embedded().iter().filter(|query| !TYPED.contains(&query.name.as_str()))
 }
 
 fn command(query: &Query) -> Command {
@@ -38,8 +38,7 @@ fn command(query: &Query) -> Command {
 }
 
 fn flag(parameter: &Parameter) -> Arg {
-    let arg =
-        Arg::new(parameter.name.clone()).long(parameter.name.replace('_', "-")).help(capitalised(&parameter.help));
+    let arg = Arg::new(parameter.name.clone()).long(parameter.flag()).help(capitalised(&parameter.help));
     match parameter.kind {
         ParameterKind::Flag => return arg.action(ArgAction::SetTrue),
         ParameterKind::Dimensions if parameter.name == "by" => {
@@ -75,7 +74,7 @@ fn capitalised(text: &str) -> String {
 
 impl Subcommand for ReportArgs {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(queries().map(|query| self::command(&query)))
+        command.subcommands(queries().map(self::command))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {

@@ -4,6 +4,7 @@
 //! a section in the README. `infer-stats run NAME` finds it; a test parses and plans every embedded one.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use anyhow::Context;
 use include_dir::{Dir, include_dir};
@@ -44,18 +45,12 @@ pub struct Catalog {
     queries: Vec<Query>,
 }
 
-/// Name and text of the files that the program brings.
-fn embedded() -> impl Iterator<Item = (String, &'static str)> {
-    EMBEDDED.files().filter_map(|file| {
-        let name = file.path().file_stem()?.to_string_lossy().into_owned();
-        Some((name, file.contents_utf8()?))
-    })
-}
-
 impl Catalog {
     /// The reports that the program brings, by name. A test reads each: one that is broken never gets here.
-    pub fn embedded() -> Vec<Query> {
-        Self::load(&[]).map(|catalog| catalog.queries).unwrap_or_default()
+    pub fn embedded() -> &'static [Query] {
+        static QUERIES: LazyLock<Vec<Query>> =
+            LazyLock::new(|| Catalog::load(&[]).map(|catalog| catalog.queries).unwrap_or_default());
+        &QUERIES
     }
 
     /// The embedded queries and those of `folders`; an own query wins over an embedded one of its name, an earlier folder
@@ -75,7 +70,9 @@ impl Catalog {
                 catalog.add(name, text, path.display().to_string())?;
             }
         }
-        for (name, text) in embedded() {
+        for file in EMBEDDED.files() {
+            let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let text = file.contents_utf8().context("a built-in query is not UTF-8")?;
             catalog.add(name, text.to_owned(), "built in".to_owned())?;
         }
         catalog.queries.sort_by(|a, b| a.name.cmp(&b.name));

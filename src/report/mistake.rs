@@ -9,7 +9,7 @@ pub enum ReportMistake {
     NoQuery { name: String, hint: String },
     #[error("the query `{query}` has no parameter `{name}`{hint}")]
     NoParameter { query: String, name: String, hint: String },
-    #[error("{flag} must be given: see --help")]
+    #[error("--{flag} must be given: see --help")]
     Missing { flag: String },
     #[error("--param {name}={text}: not {expected}")]
     WrongValue { name: String, text: String, expected: String },

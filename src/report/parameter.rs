@@ -120,9 +120,9 @@ impl Parameter {
         }
     }
 
-    /// As a flag of its report.
+    /// Its name as a flag of its report, without the dashes in front.
     pub fn flag(&self) -> String {
-        format!("--{}", self.name.replace('_', "-"))
+        self.name.replace('_', "-")
     }
 
     /// The value that a text means for this parameter.

@@ -84,7 +84,7 @@ pub enum Mistake {
     EmptyQuery,
     #[error("--what-if {text}: write infinite, or limits as in ttl=10m,blocks=100000,block=16")]
     NotAReplay { text: String },
-    #[error("{flag} {text}: write a length of time as in 30s, 5m, 24h or 7d")]
+    #[error("--{flag} {text}: write a length of time as in 30s, 5m, 24h or 7d")]
     NotASpan { flag: String, text: String },
     #[error("--param {text}: write name=value, as in --param model=demo")]
     NotAParameter { text: String },

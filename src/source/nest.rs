@@ -6,6 +6,7 @@
 pub mod deferred;
 mod join;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -162,13 +163,13 @@ impl Nest {
         self.lines.text.is_empty()
     }
 
-    /// Takes what is inside a record of `dialect`, whose text is `text`.
+    /// Takes what is inside a record of `dialect`; `text` is asked for where that is taken apart.
     #[inline(never)]
-    pub fn open<R: RawRecord>(
+    pub fn open<'t, R: RawRecord>(
         &mut self,
         dialect: usize,
         record: &R,
-        text: &[u8],
+        text: impl Fn() -> Cow<'t, [u8]>,
         from: Whence<'_>,
         desk: &mut Desk<'_>,
     ) {
@@ -178,12 +179,12 @@ impl Nest {
         self.plan = Some(plan);
     }
 
-    fn open_by<R: RawRecord>(
+    fn open_by<'t, R: RawRecord>(
         &mut self,
         plan: &ReadPlan,
         dialect: usize,
         record: &R,
-        text: &[u8],
+        text: impl Fn() -> Cow<'t, [u8]>,
         from: Whence<'_>,
         desk: &mut Desk<'_>,
     ) {
@@ -193,7 +194,7 @@ impl Nest {
             Cargo::Payload { payload, by, partial } if from.part_of.is_some() || !described.rewrites() => {
                 (payload, by, partial)
             }
-            _ => return self.take_apart(dialect, described, text, from, desk),
+            _ => return self.take_apart(dialect, described, &text(), from, desk),
         };
         if self.depth >= DEEPEST {
             return desk.reader.counts.skip("envelopes too deep");

@@ -10,6 +10,7 @@
 mod columns;
 mod embedded;
 mod events;
+mod members;
 mod nesting;
 mod observations;
 mod records;

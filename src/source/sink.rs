@@ -86,7 +86,7 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
     pub fn take<'t, R: RawRecord>(&mut self, record: &R, offset: usize, text: impl Fn() -> Cow<'t, [u8]>) {
         let from = Whence { in_turn: self.nest.is_idle(), ..self.level.whence(offset) };
         match self.desk.reader.push(record, from, self.layouts) {
-            Pushed::Opened { dialect } => self.nest.open(dialect, record, &text(), from, &mut self.desk),
+            Pushed::Opened { dialect } => self.nest.open(dialect, record, text, from, &mut self.desk),
             Pushed::Held => {
                 let pushed = self.take_in_turn(record, from);
                 self.desk.tell(pushed, text, from.offset);
@@ -132,7 +132,9 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
         self.nest.flush(&mut self.desk);
         let from = Whence { part_of: Some(number), in_turn: true, ..from };
         match self.desk.reader.push(&record, from, &mut Layouts::default()) {
-            Pushed::Opened { dialect } => self.nest.open(dialect, &record, line, from, &mut self.desk),
+            Pushed::Opened { dialect } => {
+                self.nest.open(dialect, &record, || Cow::Borrowed(line), from, &mut self.desk)
+            }
             pushed => self.desk.tell(pushed, || Cow::Owned(record.json(&plan)), from.offset),
         }
     }

@@ -43,7 +43,7 @@ pub fn constants(function: &str, argument: &DataType, item: DataType) -> Result<
     }
 }
 
-/// The list type of our constants.
+/// The list type of our constants and answers.
 pub fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::builder::{Int64Builder, ListBuilder};
 use datafusion::arrow::array::{Array, AsArray};
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{DataType, Int64Type, TimestampNanosecondType};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
+use super::argument::list_of;
 use crate::record::Kind;
 
-const MINUTE: i64 = 60_000_000_000;
+pub(super) const MINUTE: i64 = 60_000_000_000;
 
 /// Either function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -32,10 +33,6 @@ impl Fullest {
     }
 }
 
-fn list(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
 impl ScalarUDFImpl for Fullest {
     fn name(&self) -> &str {
         if self.by_the_clock { "fullest_minute" } else { "fullest" }
@@ -46,7 +43,7 @@ impl ScalarUDFImpl for Fullest {
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
-        let (times, amounts) = (list(Kind::Time.data_type()), list(DataType::Int64));
+        let (times, amounts) = (list_of(Kind::Time.data_type()), list_of(DataType::Int64));
         match (arg_types, self.by_the_clock) {
             ([_, _], true) => Ok(vec![times, amounts]),
             ([_, _, _], false) => Ok(vec![times, amounts, DataType::Int64]),
@@ -55,7 +52,7 @@ impl ScalarUDFImpl for Fullest {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(list(DataType::Int64))
+        Ok(list_of(DataType::Int64))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::builder::{Float64Builder, Int64Builder, ListBuilder};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
+use super::argument::list_of;
+use super::fullest::MINUTE;
 use crate::record::Kind;
-
-const MINUTE: i64 = 60_000_000_000;
 
 /// Minutes that are looked at, at most: nineteen years.
 const MOST_MINUTES: i64 = 10_000_000;
@@ -42,10 +42,6 @@ impl Load {
     }
 }
 
-fn list(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
 impl ScalarUDFImpl for Load {
     fn name(&self) -> &str {
         match self.what {
@@ -60,9 +56,9 @@ impl ScalarUDFImpl for Load {
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
-        let (times, percentiles) = (list(Kind::Time.data_type()), list(DataType::Float64));
+        let (times, percentiles) = (list_of(Kind::Time.data_type()), list_of(DataType::Float64));
         match (self.what, arg_types) {
-            (What::Minutes, [_, _, _]) => Ok(vec![times, list(DataType::Int64), percentiles]),
+            (What::Minutes, [_, _, _]) => Ok(vec![times, list_of(DataType::Int64), percentiles]),
             (What::Concurrency, [_, _]) => Ok(vec![times.clone(), times]),
             (What::ConcurrencyPercentiles, [_, _, _]) => Ok(vec![times.clone(), times, percentiles]),
             _ => plan_err!("{} takes two lists, and for percentiles which", self.name()),
@@ -70,7 +66,7 @@ impl ScalarUDFImpl for Load {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(list(if self.what == What::Concurrency { DataType::Int64 } else { DataType::Float64 }))
+        Ok(list_of(if self.what == What::Concurrency { DataType::Int64 } else { DataType::Float64 }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

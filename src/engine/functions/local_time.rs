@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, Int64Builder, TimestampNanosecondBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Builder, TimestampNanosecondBuilder};
 use datafusion::arrow::datatypes::{DataType, TimestampNanosecondType};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
@@ -63,21 +63,7 @@ impl ScalarUDFImpl for LocalPeriod {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let times = args.args[0].to_array(args.number_rows)?;
         let (period, zone, week_start) = (text(&args.args[1])?, zone(&args.args[2])?, weekday(&args.args[3])?);
-        let mut builder = TimestampNanosecondBuilder::with_capacity(times.len()).with_data_type(Kind::Time.data_type());
-        let mut last: Option<(i64, i64)> = None;
-        for time in times.as_primitive::<TimestampNanosecondType>() {
-            let Some(time) = time else {
-                builder.append_null();
-                continue;
-            };
-            // logs are nearly in order: most times fall into the period of the one before
-            let (start, _) = match last {
-                Some((start, end)) if (start..end).contains(&time) => (start, end),
-                _ => *last.insert(bounds(time, &period, &zone, week_start)?),
-            };
-            builder.append_value(start);
-        }
-        Ok(ColumnarValue::Array(Arc::new(builder.finish())))
+        edges(&times, |time| bounds(time, &period, &zone, week_start), |(start, _)| start)
     }
 }
 
@@ -109,6 +95,29 @@ impl ScalarUDFImpl for LocalPart {
         }
         Ok(ColumnarValue::Array(Arc::new(builder.finish())))
     }
+}
+
+/// For each time an edge of the stretch that holds it; `bounds` gives its start and end in nanoseconds.
+pub(super) fn edges(
+    times: &ArrayRef,
+    bounds: impl Fn(i64) -> Result<(i64, i64)>,
+    edge: impl Fn((i64, i64)) -> i64,
+) -> Result<ColumnarValue> {
+    let mut builder = TimestampNanosecondBuilder::with_capacity(times.len()).with_data_type(Kind::Time.data_type());
+    let mut last: Option<(i64, i64)> = None;
+    for time in times.as_primitive::<TimestampNanosecondType>() {
+        let Some(time) = time else {
+            builder.append_null();
+            continue;
+        };
+        // logs are nearly in order: most times fall into the stretch of the one before
+        let stretch = match last {
+            Some((start, end)) if (start..end).contains(&time) => (start, end),
+            _ => *last.insert(bounds(time)?),
+        };
+        builder.append_value(edge(stretch));
+    }
+    Ok(ColumnarValue::Array(Arc::new(builder.finish())))
 }
 
 /// Start and end (nanoseconds) of the local period that holds `time`.

@@ -4,10 +4,7 @@
 //! Windows shorter than a day are counted from local midnight, so that a day that is an hour longer or shorter ends with a
 //! window of another length and the next begins at midnight again. Windows of whole days are counted from a Monday.
 
-use std::sync::Arc;
-
-use datafusion::arrow::array::{AsArray, TimestampNanosecondBuilder};
-use datafusion::arrow::datatypes::{DataType, TimestampNanosecondType};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
@@ -16,7 +13,7 @@ use jiff::ToSpan;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 
-use super::local_time::{zone, zoned};
+use super::local_time::{edges, zone, zoned};
 use crate::record::Kind;
 
 const DAY_MS: i64 = 86_400_000;
@@ -72,21 +69,8 @@ impl ScalarUDFImpl for LocalWindow {
         if every < 1 || (every >= DAY_MS && every % DAY_MS != 0) || (every < DAY_MS && DAY_MS % every != 0) {
             return plan_err!("windows must divide a day, or be whole days: 5m, 1h, 6h, 1d, 7d");
         }
-        let mut builder = TimestampNanosecondBuilder::with_capacity(times.len()).with_data_type(Kind::Time.data_type());
-        let mut last: Option<(i64, i64)> = None;
-        for time in times.as_primitive::<TimestampNanosecondType>() {
-            let Some(time) = time else {
-                builder.append_null();
-                continue;
-            };
-            // logs are nearly in order: most times fall into the window of the one before
-            let (start, end) = match last {
-                Some((start, end)) if (start..end).contains(&time) => (start, end),
-                _ => *last.insert(window(time, every, offset, &zone)?),
-            };
-            builder.append_value(if self.edge == Edge::Start { start } else { end });
-        }
-        Ok(ColumnarValue::Array(Arc::new(builder.finish())))
+        let edge = |(start, end)| if self.edge == Edge::Start { start } else { end };
+        edges(&times, |time| window(time, every, offset, &zone), edge)
     }
 }
 

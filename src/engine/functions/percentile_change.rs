@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::builder::{Float64Builder, ListBuilder};
 use datafusion::arrow::array::{Array, AsArray, ListArray};
-use datafusion::arrow::datatypes::{DataType, Field, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
+use super::argument::list_of;
 use super::bootstrap::{Part, change};
 
 /// The function.
@@ -24,10 +25,6 @@ impl PercentileChange {
     }
 }
 
-fn list(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
 impl ScalarUDFImpl for PercentileChange {
     fn name(&self) -> &str {
         "percentile_change"
@@ -40,7 +37,7 @@ impl ScalarUDFImpl for PercentileChange {
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
         match arg_types {
             [_, _, _, _, _] => {
-                let parts = list(list(DataType::Float64));
+                let parts = list_of(list_of(DataType::Float64));
                 Ok(vec![parts.clone(), parts, DataType::Float64, DataType::Float64, DataType::Int64])
             }
             _ => plan_err!("percentile_change takes the values of two sides, a percentile, a confidence and a seed"),
@@ -48,7 +45,7 @@ impl ScalarUDFImpl for PercentileChange {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(list(DataType::Float64))
+        Ok(list_of(DataType::Float64))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

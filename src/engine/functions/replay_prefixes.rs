@@ -13,6 +13,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, WindowUDFImpl};
 
+use super::argument::list_of;
 use super::prefix_cache::{Limits, PrefixCache};
 use crate::record::Kind;
 
@@ -49,8 +50,7 @@ impl WindowUDFImpl for ReplayPrefixes {
     }
 
     fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
-        let item = Field::new_list_field(DataType::Int64, true);
-        Ok(Arc::new(Field::new(args.name(), DataType::List(Arc::new(item)), true)))
+        Ok(Arc::new(Field::new(args.name(), list_of(DataType::Int64), true)))
     }
 }
 

@@ -331,31 +331,13 @@ proptest! {
             text.pop();
         }
 
-        let wanted = PATHS.iter().map(|path| path.iter().map(|key| key.to_string()).collect()).collect();
-        let wanted = Arc::new(Wanted::new(wanted));
         let mut known = Vec::new();
         let mut offset = 0;
         for line in text.split(|&byte| byte == b'\n') {
             known.extend(expected(line).map(|outcome| (offset, outcome, line)));
             offset += line.len() + 1;
         }
-        for instructions in instructions() {
-            let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), Writing::Plain, instructions);
-            decoder.decode(&lessons, &mut Outcomes::default());
-            // The first time the general parser does some of it, the second time the shapes.
-            for _ in 0..2 {
-                let mut outcomes = Outcomes::default();
-                decoder.decode(&text, &mut outcomes);
-                prop_assert_eq!(outcomes.0.len(), known.len());
-                for ((offset, outcome), (known_offset, known, line)) in outcomes.0.iter().zip(&known) {
-                    prop_assert_eq!(offset, known_offset);
-                    if outcome != known && !is_listed_difference(line, outcome, known) {
-                        let line = line.escape_ascii();
-                        prop_assert!(false, "{} gives {:?}, but should {:?}", line, outcome, known);
-                    }
-                }
-            }
-        }
+        agree(Writing::Plain, &lessons, &text, &known)?;
     }
 
     #[test]
@@ -390,25 +372,37 @@ proptest! {
         }
         let lessons = lessons.iter().map(|line| [quoted(&String::from_utf8_lossy(line)), vec![b'\n']].concat());
         let lessons: Vec<u8> = lessons.flatten().collect();
-        let wanted = PATHS.iter().map(|path| path.iter().map(|key| key.to_string()).collect()).collect();
-        let wanted = Arc::new(Wanted::new(wanted));
-        for instructions in instructions() {
-            let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), Writing::Quoted, instructions);
-            decoder.decode(&lessons, &mut Outcomes::default());
-            for _ in 0..2 {
-                let mut outcomes = Outcomes::default();
-                decoder.decode(&text, &mut outcomes);
-                prop_assert_eq!(outcomes.0.len(), known.len());
-                for ((offset, outcome), (known_offset, known, line)) in outcomes.0.iter().zip(&known) {
-                    prop_assert_eq!(offset, known_offset);
-                    if outcome != known && !is_listed_difference(line, outcome, known) {
-                        let line = line.escape_ascii();
-                        prop_assert!(false, "{} gives {:?}, but should {:?}", line, outcome, known);
-                    }
+        agree(Writing::Quoted, &lessons, &text, &known)?;
+    }
+}
+
+/// Whether each way through the decoder says of the text what is known, which is by offset and with its line.
+fn agree<L: AsRef<[u8]>>(
+    writing: Writing,
+    lessons: &[u8],
+    text: &[u8],
+    known: &[(usize, Outcome, L)],
+) -> Result<(), TestCaseError> {
+    let wanted = PATHS.iter().map(|path| path.iter().map(|key| key.to_string()).collect()).collect();
+    let wanted = Arc::new(Wanted::new(wanted));
+    for instructions in instructions() {
+        let mut decoder = LineDecoder::with_instructions(Arc::clone(&wanted), writing, instructions);
+        decoder.decode(lessons, &mut Outcomes::default());
+        // The first time the general parser does some of it, the second time the shapes.
+        for _ in 0..2 {
+            let mut outcomes = Outcomes::default();
+            decoder.decode(text, &mut outcomes);
+            prop_assert_eq!(outcomes.0.len(), known.len());
+            for ((offset, outcome), (known_offset, known, line)) in outcomes.0.iter().zip(known) {
+                prop_assert_eq!(offset, known_offset);
+                if outcome != known && !is_listed_difference(line.as_ref(), outcome, known) {
+                    let line = line.as_ref().escape_ascii();
+                    prop_assert!(false, "{} gives {:?}, but should {:?}", line, outcome, known);
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// A text as it stands inside a JSON string.

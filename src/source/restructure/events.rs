@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::members::Members;
 use super::{Part, Parts};
-use crate::source::json::{ObjectWriter, Tree};
+use crate::source::json::Tree;
 
 /// The event that ends a request.
 const LAST: &str = "REQUEST_END";
@@ -18,9 +19,6 @@ pub(super) struct Events {
     /// In the order of their first event.
     order: Vec<String>,
 }
-
-/// Keys with the JSON text of their values.
-type Members = Vec<(String, Vec<u8>)>;
 
 impl Events {
     /// Takes an item; hands out the request that it ends.
@@ -41,42 +39,25 @@ impl Events {
                         let (name, at) = (event.get("name").and_then(Tree::scalar), event.get("ns"));
                         if let (Some(name), Some(at)) = (name, at) {
                             ends |= name == LAST;
-                            set(request, &name, at.text);
+                            request.set(&name, at.text);
                         }
                     }
                 }
-                false => set(request, key, value.text),
+                false => request.set(key, value.text),
             }
         }
         if ends {
             let request = self.open.remove(&*id).unwrap_or_default();
             self.order.retain(|open| *open != id);
-            parts.records.push(Part { json: written(&request), offset: None });
+            parts.records.push(Part { json: request.json(), offset: None });
         }
     }
 
     /// The requests that never ended, as far as they came.
     pub fn finish(mut self, parts: &mut Parts) {
         let requests = self.order.iter().filter_map(|id| self.open.remove(id));
-        parts.records.extend(requests.map(|request| Part { json: written(&request), offset: None }));
+        parts.records.extend(requests.map(|request| Part { json: request.json(), offset: None }));
     }
-}
-
-fn set(request: &mut Members, key: &str, value: &[u8]) {
-    match request.iter_mut().find(|(name, _)| name == key) {
-        Some((_, known)) => *known = value.to_vec(),
-        None => request.push((key.to_owned(), value.to_vec())),
-    }
-}
-
-fn written(request: &Members) -> Vec<u8> {
-    let mut text = Vec::new();
-    let mut object = ObjectWriter::new(&mut text);
-    for (key, value) in request {
-        object.key(key).extend_from_slice(value);
-    }
-    object.end();
-    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::members::Members;
 use super::{Part, Parts};
 use crate::record::{Column, alias};
 use crate::source::json::{ObjectWriter, Tree};
@@ -48,8 +49,7 @@ struct Last {
 struct Answer {
     /// Byte of the file where its first chunk starts.
     offset: u64,
-    /// Keys with the JSON text of their values.
-    members: Vec<(String, Vec<u8>)>,
+    members: Members,
     /// The choices that have said why they ended, by index.
     finished: Vec<String>,
     /// Whether another one had not ended when it began.
@@ -100,15 +100,15 @@ impl Streams {
         let open = last.and_then(|last| Some((self.open.get_mut(&last.key)?, last.key)));
         match open.filter(|(answer, _)| answer.finished.is_empty()) {
             Some((answer, key)) => {
-                answer.set("error", error.text);
+                answer.members.set("error", error.text);
                 parts.skipped.push(JOINED);
                 self.end(&key, parts);
             }
             None => {
                 let mut answer = Answer { offset, ..Answer::default() };
-                chunk.members().iter().for_each(|(key, value)| answer.set(key, value.text));
+                chunk.members().iter().for_each(|(key, value)| answer.members.set(key, value.text));
                 // it is not to be taken for a chunk again
-                answer.set("object", COMPLETION);
+                answer.members.set("object", COMPLETION);
                 parts.records.push(answer.into_part());
             }
         }
@@ -122,7 +122,7 @@ impl Streams {
         };
         let key = Key::Id(id.into_owned());
         let answer = self.answer(&key, offset, parts);
-        response.members().iter().for_each(|(key, value)| answer.set(key, value.text));
+        response.members().iter().for_each(|(key, value)| answer.members.set(key, value.text));
         if matches!(kind, "response.completed" | "response.failed" | "response.incomplete") {
             self.end(&key, parts);
         }
@@ -140,7 +140,7 @@ impl Streams {
         } else if !is_open && kind != "error" {
             if let Some(mut mixed) = self.doubtful.remove(&stream) {
                 // there were two answers: which of them the events between belong to, nobody knows
-                mixed.members.retain(|(key, _)| key != "stop_reason");
+                mixed.members.remove("stop_reason");
                 mixed.forget_output();
                 parts.records.push(mixed.into_part());
             }
@@ -183,13 +183,13 @@ impl Answer {
         let ended: Vec<String> = choices.iter().filter(|choice| is_finished(choice)).map(index).collect();
         for (key, value) in chunk.members() {
             match &**key {
-                "object" => self.set(key, COMPLETION),
+                "object" => self.members.set(key, COMPLETION),
                 // the chunk that tells why the answer ended
-                "choices" if !ended.is_empty() => self.set(key, value.text),
-                "choices" => self.set_first(key, value),
-                key if is_time(key) => self.set_first(key, value),
-                _ if value.text == b"null" => self.set_first(key, value),
-                _ => self.set(key, value.text),
+                "choices" if !ended.is_empty() => self.members.set(key, value.text),
+                "choices" => self.members.set_first(key, value.text),
+                key if is_time(key) => self.members.set_first(key, value.text),
+                _ if value.text == b"null" => self.members.set_first(key, value.text),
+                _ => self.members.set(key, value.text),
             }
         }
         self.finished.extend(ended);
@@ -202,8 +202,8 @@ impl Answer {
     }
 
     fn forget_output(&mut self) {
-        let usage = self.members.iter().find(|(key, _)| key == "usage").map(|(_, usage)| usage.clone());
-        self.members.retain(|(key, _)| key != "usage");
+        let usage = self.members.get("usage").map(<[u8]>::to_vec);
+        self.members.remove("usage");
         if let Some(Ok(usage)) = usage.as_deref().map(Tree::parse) {
             self.add_usage(&usage, "output_tokens");
         }
@@ -213,20 +213,20 @@ impl Answer {
     fn add_event(&mut self, kind: &str, event: &Tree<'_>) -> bool {
         for (key, value) in event.members() {
             match (kind, &**key) {
-                ("message_start" | "error", "type") => self.set(key, b"\"message\""),
+                ("message_start" | "error", "type") => self.members.set(key, b"\"message\""),
                 ("message_start", "message") | ("message_delta", "delta") => {
                     for (key, value) in value.members() {
                         match &**key {
                             // how much the answer will have is not known where it starts, whatever stands there
                             "usage" => self.add_usage(value, "output_tokens"),
-                            key => self.set(key, value.text),
+                            key => self.members.set(key, value.text),
                         }
                     }
                 }
                 ("message_delta", "usage") => self.add_usage(value, ""),
-                ("error", "error") => self.set(key, value.text),
+                ("error", "error") => self.members.set(key, value.text),
                 (_, "type" | "index" | "delta" | "content_block") => {}
-                _ => self.set_first(key, value),
+                _ => self.members.set_first(key, value.text),
             }
         }
         matches!(kind, "message_stop" | "error")
@@ -234,9 +234,7 @@ impl Answer {
 
     /// Counts that are told later are of the whole answer; all but one.
     fn add_usage(&mut self, later: &Tree<'_>, but: &str) {
-        let known = self.members.iter().find(|(key, _)| key == "usage").map(|(_, value)| value.clone());
-        let known = known.unwrap_or_else(|| b"{}".to_vec());
-        let Ok(known) = Tree::parse(&known) else { return };
+        let Ok(known) = Tree::parse(self.members.get("usage").unwrap_or(b"{}")) else { return };
         let mut text = Vec::new();
         let mut object = ObjectWriter::new(&mut text);
         let is_told = |key: &str| later.get(key).is_some_and(|value| value.text != b"null");
@@ -247,33 +245,11 @@ impl Answer {
             object.key(key).extend_from_slice(value.text);
         }
         object.end();
-        self.set("usage", &text);
-    }
-
-    fn set(&mut self, key: &str, value: &[u8]) {
-        match self.members.iter_mut().find(|(name, _)| name == key) {
-            Some((_, known)) => *known = value.to_vec(),
-            None => self.members.push((key.to_owned(), value.to_vec())),
-        }
-    }
-
-    /// Sets what is not known yet.
-    fn set_first(&mut self, key: &str, value: &Tree<'_>) {
-        match self.members.iter_mut().find(|(name, _)| name == key) {
-            Some((_, known)) if known != b"null" => {}
-            Some((_, known)) => *known = value.text.to_vec(),
-            None => self.members.push((key.to_owned(), value.text.to_vec())),
-        }
+        self.members.set("usage", &text);
     }
 
     fn into_part(self) -> Part {
-        let mut json = Vec::new();
-        let mut object = ObjectWriter::new(&mut json);
-        for (key, value) in &self.members {
-            object.key(key).extend_from_slice(value);
-        }
-        object.end();
-        Part { json, offset: Some(self.offset) }
+        Part { json: self.members.json(), offset: Some(self.offset) }
     }
 }
 
