@@ -6,6 +6,7 @@
 -- param: by dimensions | what to group by
 -- param: block_size integer 16 1..1000000000 | tokens of a cache block: shorter prompts cannot hit
 -- param: what_if replay | replay the logged block hashes through a cache: infinite, or ttl=10m,blocks=N,block=TOKENS
+-- pivot: token_hit_ratio
 -- column: requests requests | all requests of the group
 -- column: known requests | of them those that say whether they hit: the others are in no ratio
 -- column: hits requests | of the known, those that say so, or have cached tokens

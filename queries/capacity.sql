@@ -2,6 +2,7 @@
 -- question: How many requests and tokens come in a minute, how many requests run at once, and when was that most?
 -- example: capacity logs/
 -- example: capacity --by tenant --tokens-at end --month 2025-06 logs/
+-- sampled: refused
 -- param: by dimensions | what to group by
 -- param: tokens_at choice start end | count the tokens of a request when it arrives, or when its answer ends
 -- param: percentiles percentiles 50,95,99 | which percentiles to show

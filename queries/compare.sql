@@ -3,6 +3,7 @@
 -- example: compare --split version --a v2.3.0 --b v2.4.0 logs/
 -- example: compare --split day --a 2025-06-02 --b 2025-06-09 --metric ttft logs/
 -- example: compare --split source_file --a old.csv --b new.csv old.csv new.csv
+-- sampled: refused
 -- param: by dimensions input-bucket | the parts that are compared with each other
 -- param: split dimensions version | what tells A from B: a dimension or a column
 -- param: a text ! | its value on side A
@@ -38,7 +39,7 @@ WITH read AS (
     bucket(output_tokens, $output_edges) AS output_cell,
     CASE WHEN failed IS NOT TRUE THEN {{ metric[0].column }} END AS measure,
     failed, output_tokens,
-    lower(finish_reason) LIKE '%length%' OR lower(finish_reason) LIKE '%max%tokens%' AS truncated
+    normal_reason(finish_reason) = 'length' AS truncated
   FROM {{ logs }}
 ),
 grouped AS (

@@ -6,6 +6,7 @@
 -- param: time_axis choice arrival failure | first and last seen by the arrival of requests, or by when they failed
 -- param: min_count integer 1 0..1000000000 | leave out rows with fewer errors
 -- param: find flag false | rank what has more errors than others at the same hour with inputs of the same length, beyond chance
+-- pivot: errors
 -- column: severity | warning; info where longer inputs fail more often, which is their nature, or may be the reason as lengths are not known
 -- column: factor | what the requests have in common
 -- column: value | its value
@@ -40,11 +41,9 @@
   {"name": "service", "value": "service"}, {"name": "provider", "value": "provider"}, {"name": "deployment", "value": "deployment"},
   {"name": "prompt version", "value": "prompt_version"}, {"name": "stream", "value": "stream"}, {"name": "priority", "value": "priority"},
   {"name": "id prefix", "value": "regexp_match(request_id, '^[A-Za-z]+[-_:.]?')[1]"},
-  {"name": "input bucket", "value": "bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
-  {"name": "gpu, hour", "value": "gpu_id || ', ' || to_char(local_period(timestamp, 'hour', $zone, $week_start), '%Y-%m-%dT%H:%MZ')"},
-  {"name": "business line, day", "value": "business_line || ', ' || CAST(arrow_cast(local_part(timestamp, 'date', $zone, $week_start), 'Date32') AS VARCHAR)"},
-  {"name": "version, input bucket", "value": "model_version || ', ' || bucket_label(bucket(input_tokens, $input_edges), $input_edges)"},
+  {"name": "text", "value": "coalesce(text_features(request_id, business_line, tenant, user_tag, app, tags, session_id), 'plain')"},
 ] %}
+{% set everything = factors | length + dimensions | length + 1 %}
 WITH read AS (
   SELECT
     {{ keyed }}
@@ -52,7 +51,6 @@ WITH read AS (
     {{ "coalesce(" ~ ended ~ ", timestamp)" if time_axis == "failure" else "timestamp" }} AS seen,
     coalesce(output_tokens > 0, first_token_at IS NOT NULL OR ttft_ms IS NOT NULL) AS after_first_token,
     scheduled_at IS NOT NULL OR prefill_time_ms IS NOT NULL AS was_scheduled,
-    lower(finish_reason) AS reason,
 {% if find %}
     local_period(timestamp, 'hour', $zone, $week_start) AS hour, bucket(input_tokens, $input_edges) AS cell,
 {% for factor in factors %}
@@ -66,17 +64,7 @@ WITH read AS (
   FROM {{ logs }}
 ),
 reasoned AS (
-  SELECT *,
-    CASE
-      WHEN reason LIKE '%content%filter%' OR reason IN ('safety', 'refusal', 'recitation', 'blocklist') THEN 'content_filter'
-      WHEN reason LIKE '%length%' OR reason LIKE '%max%tokens%' OR reason LIKE '%max%output%' THEN 'length'
-      WHEN reason LIKE '%tool%' OR reason LIKE '%function%' THEN 'tool'
-      WHEN reason LIKE '%abort%' OR reason LIKE '%cancel%' OR reason LIKE '%disconnect%' THEN 'abort'
-      WHEN reason LIKE '%error%' OR reason LIKE '%fail%' OR reason LIKE '%time%out%' THEN 'error'
-      WHEN reason LIKE '%stop%' OR reason LIKE '%end%' OR reason = 'eos' THEN 'stop'
-      WHEN reason IS NOT NULL THEN 'other'
-    END AS normal_reason
-  FROM read
+  SELECT *, normal_reason(finish_reason) AS normal_reason FROM read
 ),
 judged AS (
   SELECT *,
@@ -116,19 +104,37 @@ staged AS (
   FROM told
 ),
 {% if find %}
-long AS (
-  SELECT kind, code, stage, hour, factor, value, CASE factor WHEN 'input bucket' THEN -1 ELSE cell END AS cell,
-    count(*) AS n, min(seen) AS first_seen, max(seen) AS last_seen
-  FROM (
-    SELECT kind, code, stage, hour, cell, seen,
-      unnest(make_array({% for factor in factors %}'{{ factor.name }}'{{ "" if loop.last else ", " }}{% endfor %}{% for dimension in dimensions %}, '{{ dimension.name | replace("'", "") }}'{% endfor %})) AS factor,
-      unnest(make_array({% for factor in factors %}factor_{{ loop.index }}{{ "" if loop.last else ", " }}{% endfor %}{% for dimension in dimensions %}, asked_{{ loop.index }}{% endfor %})) AS value
-    FROM staged
-  )
-  WHERE value IS NOT NULL
-  GROUP BY kind, code, stage, hour, factor, value, CASE factor WHEN 'input bucket' THEN -1 ELSE cell END
+counted AS (
+  SELECT unnest(breakdown(hour, cell,
+    CASE WHEN kind IS NOT NULL THEN concat(kind, chr(31), coalesce(code, chr(30)), chr(31), coalesce(stage, chr(30))) END, seen,
+    {% for factor in factors %}factor_{{ loop.index }}, {% endfor %}{% for dimension in dimensions %}asked_{{ loop.index }}, {% endfor %}'all')) AS part
+  FROM staged
+),
+told_apart AS (
+  SELECT part['factor'] AS number, part['value'] AS value, part['hour'] AS hour, part['cell'] AS cell,
+    split_part(part['error'], chr(31), 1) AS kind, nullif(split_part(part['error'], chr(31), 2), chr(30)) AS code,
+    nullif(split_part(part['error'], chr(31), 3), chr(30)) AS stage,
+    part['n'] AS n, part['first_seen'] AS first_seen, part['last_seen'] AS last_seen
+  FROM counted
 )
-SELECT * FROM long
+SELECT CASE number{% for factor in factors %} WHEN {{ loop.index }} THEN '{{ factor.name }}'{% endfor %}{% for dimension in dimensions %} WHEN {{ factors | length + loop.index }} THEN '{{ dimension.name | replace("'", "") }}'{% endfor %} END AS factor,
+  number, value, hour, cell, kind, code, stage, n, first_seen, last_seen
+FROM told_apart
+-- step: counts
+{% set day = "CAST(arrow_cast(local_part(hour, 'date', $zone, $week_start), 'Date32') AS VARCHAR)" %}
+SELECT factor, value, hour, cell, kind, code, stage, n, first_seen, last_seen FROM counts WHERE factor IS NOT NULL
+UNION ALL
+SELECT 'input bucket', bucket_label(cell, $input_edges), hour, -1, kind, code, stage, n, first_seen, last_seen
+FROM counts WHERE number = {{ everything }} AND cell IS NOT NULL
+UNION ALL
+SELECT 'version, input bucket', concat(value, ', ', bucket_label(cell, $input_edges)), hour, cell, kind, code, stage, n, first_seen, last_seen
+FROM counts WHERE factor = 'version' AND cell IS NOT NULL
+UNION ALL
+SELECT 'gpu, hour', concat(value, ', ', to_char(hour, '%Y-%m-%dT%H:%MZ')), hour, cell, kind, code, stage, n, first_seen, last_seen
+FROM counts WHERE factor = 'gpu' AND hour IS NOT NULL
+UNION ALL
+SELECT 'business line, day', concat(value, ', ', {{ day }}), hour, cell, kind, code, stage, n, first_seen, last_seen
+FROM counts WHERE factor = 'business line' AND hour IS NOT NULL
 -- step: long
 WITH observed AS (
   SELECT factor, value, kind, code, stage, sum(n) AS errors, min(first_seen) AS first_seen, max(last_seen) AS last_seen

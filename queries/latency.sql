@@ -8,6 +8,7 @@
 -- param: nearest flag false | nearest rank instead of linear interpolation
 -- param: min_count integer 0 | leave out rows with fewer measured requests
 -- param: include_failed flag false | measure failed requests too
+-- pivot: p95_ms
 -- column: metric | the duration that the row measures
 -- column: requests requests | all requests of the group
 -- column: failed requests | of them failed

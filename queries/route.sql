@@ -4,6 +4,7 @@
 -- param: by dimensions business-line | what to group by
 -- param: max_input integer 4096 0..1000000000 | a smaller model takes inputs of up to so many tokens
 -- param: max_output integer 512 0..1000000000 | and answers of up to so many tokens
+-- pivot: small_share
 -- column: requests requests | all requests of the group
 -- column: known requests | of them those that did not fail and whose input and output tokens are known
 -- column: input_p* tokens | percentile of the input tokens of the known
@@ -18,7 +19,7 @@ WITH read AS (
     {{ keyed }}
     CASE WHEN failed IS NOT TRUE AND output_tokens IS NOT NULL THEN input_tokens END AS input,
     CASE WHEN failed IS NOT TRUE AND input_tokens IS NOT NULL THEN output_tokens END AS output,
-    coalesce(lower(finish_reason) LIKE '%length%' OR lower(finish_reason) LIKE '%max%tokens%', false) AS truncated
+    coalesce(normal_reason(finish_reason) = 'length', false) AS truncated
   FROM {{ logs }}
 ),
 grouped AS (

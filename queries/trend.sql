@@ -9,6 +9,7 @@
 -- param: metric metric total | the duration to measure
 -- param: percentiles percentiles 50,95,99 | which percentiles to show
 -- param: include_failed flag false | measure failed requests too
+-- spark: requests error_rate *_p*_ms
 -- column: window_start | local start of the window; one without requests is there too, its measures unknown
 -- column: requests requests | requests that arrived in it
 -- column: per_second requests/s | requests / length of the window

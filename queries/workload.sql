@@ -3,6 +3,7 @@
 -- example: workload --by input-bucket logs/*.ndjson
 -- example: workload --by business-line --month 2025-06 --tz Asia/Shanghai --format csv logs/
 -- param: by dimensions | what to group by
+-- pivot: requests
 -- column: requests requests | all requests of the group
 -- column: share ratio | their part of all requests
 -- column: input_tokens tokens | sum of the input tokens, cached ones included; null when none is known

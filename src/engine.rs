@@ -5,7 +5,9 @@ pub mod functions;
 pub mod mistake;
 pub mod progress;
 pub mod session;
+pub mod weights;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,15 +24,19 @@ use futures::StreamExt;
 
 use crate::engine::progress::Progress;
 use crate::record::Column;
-use crate::report::Rows;
+use crate::report::{Rows, stored};
 
 /// A statement ready to run: its text and the values of its named parameters.
 #[derive(Debug, Clone)]
 pub struct Statement {
+    /// Files of earlier answers, each with the table that its rows become.
+    pub stored: Vec<(String, PathBuf)>,
     /// Queries to run before it, each with the table that its rows become.
     pub steps: Vec<Step>,
     pub sql: String,
     pub values: Vec<(String, ScalarValue)>,
+    /// Whether records count for as many requests as their weights say.
+    pub weighs: bool,
 }
 
 /// A query whose rows later ones read as a table.
@@ -43,7 +49,7 @@ pub struct Step {
 impl Statement {
     /// That of one query.
     pub fn new(sql: String, values: Vec<(String, ScalarValue)>) -> Self {
-        Self { steps: Vec::new(), sql, values }
+        Self { stored: Vec::new(), steps: Vec::new(), sql, values, weighs: false }
     }
 }
 
@@ -56,7 +62,7 @@ pub struct Answer {
 /// Plans a read-only statement whose steps have run; what is wrong with its SQL comes as a
 /// [`SqlMistake`](mistake::SqlMistake).
 pub async fn plan(context: &SessionContext, statement: &Statement) -> anyhow::Result<DataFrame> {
-    try_plan(context, &statement.sql, &statement.values).await.map_err(in_words)
+    try_plan(context, &statement.sql, statement).await.map_err(in_words)
 }
 
 /// Runs a statement with its steps. The plan of the answer is that of the first of them, which reads the logs.
@@ -66,9 +72,12 @@ pub async fn answer(
     total_bytes: u64,
     quiet: bool,
 ) -> anyhow::Result<Answer> {
+    for (table, path) in &statement.stored {
+        context.register_table(table.as_str(), Arc::new(stored::table(path)?)).map_err(in_words)?;
+    }
     let mut first = None;
     for step in &statement.steps {
-        let frame = try_plan(context, &step.sql, &statement.values).await.map_err(in_words)?;
+        let frame = try_plan(context, &step.sql, statement).await.map_err(in_words)?;
         let mut answer = run(context, frame, total_bytes, quiet).await?;
         // dealt out to all threads
         let mut parts = vec![Vec::new(); context.copied_config().target_partitions()];
@@ -122,21 +131,24 @@ fn damaged_parquet(cause: &dyn std::fmt::Display) -> anyhow::Error {
     )
 }
 
-async fn try_plan(
-    context: &SessionContext,
-    sql: &str,
-    values: &[(String, ScalarValue)],
-) -> Result<DataFrame, DataFusionError> {
+async fn try_plan(context: &SessionContext, sql: &str, statement: &Statement) -> Result<DataFrame, DataFusionError> {
     let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let frame = context.sql_with_options(sql, read_only).await?;
     // A surplus value would be ignored in silence, a missing one is DataFusion's error.
     let named = frame.logical_plan().get_parameter_names()?;
-    let values: Vec<(&str, ScalarValue)> = values
+    let values: Vec<(&str, ScalarValue)> = statement
+        .values
         .iter()
         .filter(|(name, _)| named.contains(&format!("${name}")))
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    if values.is_empty() { Ok(frame) } else { frame.with_param_values(values) }
+    let frame = if values.is_empty() { frame } else { frame.with_param_values(values)? };
+    if !statement.weighs {
+        return Ok(frame);
+    }
+    let (state, plan) = frame.into_parts();
+    let plan = weights::weighted(plan, &state)?;
+    Ok(DataFrame::new(state, plan))
 }
 
 /// Runs a planned statement to its last row.

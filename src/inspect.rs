@@ -116,6 +116,8 @@ pub fn inspect(request: &Request, logs: &Logs, expect: Option<&Path>) -> anyhow:
         columns: listing::columns(standalone),
         rows,
         totals: None,
+        sparks: Vec::new(),
+        heat: None,
         notes,
         reads_logs: true,
         zone: zone.clone(),

@@ -16,6 +16,7 @@
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod frame;
 pub mod generate;
 pub mod inspect;
 pub mod interrupt;

@@ -6,9 +6,12 @@ pub mod answer;
 pub mod catalog;
 pub mod dimension;
 pub mod header;
+pub mod heat;
 pub mod mistake;
 pub mod parameter;
 pub mod rows;
+pub mod spark;
+pub mod stored;
 pub mod template;
 
 use datafusion::arrow::array::AsArray;
@@ -18,7 +21,9 @@ use jiff::Timestamp;
 
 use crate::request;
 
+pub use heat::Heat;
 pub use rows::Rows;
+pub use spark::Spark;
 
 /// An answer with everything that must stand beside it.
 #[derive(Debug)]
@@ -35,6 +40,10 @@ pub struct Report {
     pub rows: Rows,
     /// One value for each column where a total makes sense; never among the rows.
     pub totals: Option<datafusion::arrow::array::RecordBatch>,
+    /// Columns over time, for people.
+    pub sparks: Vec<Spark>,
+    /// Of the cells of a heat table.
+    pub heat: Option<Heat>,
     pub notes: Vec<Note>,
     /// Whether the question looked at the logs at all; one that did not cannot find nothing.
     pub reads_logs: bool,

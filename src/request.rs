@@ -14,6 +14,7 @@ mod note;
 mod output;
 mod parameter;
 mod path;
+mod pivot;
 mod place;
 mod replay;
 mod shell;
@@ -42,6 +43,7 @@ pub use note::Note;
 pub use output::{Color, Format, Order, OutputChoice, Sort};
 pub use parameter::Parameter;
 pub use path::KeyPath;
+pub use pivot::Pivot;
 pub use place::Place;
 pub use replay::Replay;
 pub use shell::Shell;
@@ -119,6 +121,8 @@ pub struct Request {
     /// At most so many rows, at least 1.
     pub top: Option<u64>,
     pub sort: Option<Sort>,
+    /// The answer as a heat table.
+    pub pivot: Option<Pivot>,
     /// How the request was understood, where that is not obvious.
     pub notes: Vec<Note>,
 }
@@ -143,6 +147,19 @@ pub enum Ask {
         name: String,
         parameters: Vec<Parameter>,
     },
+}
+
+impl Ask {
+    /// Whether the question itself says what to group by.
+    fn groups(&self) -> bool {
+        match self {
+            Ask::Latency(latency) => !latency.by.is_empty(),
+            Ask::Report { parameters, .. } | Ask::Run { parameters, .. } => {
+                parameters.iter().any(|parameter| parameter.name == "by")
+            }
+            Ask::Inspect { .. } | Ask::Sql { .. } => false,
+        }
+    }
 }
 
 /// What an error code of the logs stands for.
@@ -204,6 +221,9 @@ impl Request {
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
         let profiles = Catalog::with(&config.profiles);
         let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
+        if output.pivot.is_some() && ask.groups() {
+            return Err(Mistake::PivotAndBy);
+        }
         let of_requests = [(input.fix_skew, "--fix-skew"), (input.matching == Matching::AsOf, "--match asof")];
         if let Some((_, flag)) = of_requests.into_iter().find(|(given, _)| *given && !may_merge) {
             return Err(Mistake::NotOfRequests { flag });
@@ -237,6 +257,7 @@ impl Request {
             limits: Limits::new(memory.or(config.memory), threads),
             top: output.top,
             sort: output.sort.as_deref().map(Sort::parse).transpose()?,
+            pivot: output.pivot.as_deref().map(Pivot::parse).transpose()?,
             output: output_choice(output),
             notes,
         })

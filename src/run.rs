@@ -19,20 +19,21 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cli;
 use crate::engine::{self, OutOfMemory, Statement, session};
+use crate::frame::{self, pivot::Axes};
 use crate::generate;
 use crate::inspect::{BREACH, Inspection, inspect, proposal};
 use crate::interrupt;
 use crate::output::{self, Destination, Outcome, Style, accounting_line};
 use crate::profile::{self, Profile};
 use crate::record::Column;
-use crate::report::Report;
 use crate::report::answer::{self, Question};
 use crate::report::catalog::{Catalog, Query};
 use crate::report::dimension::quoted;
-use crate::report::header::Header;
+use crate::report::header::{Header, Sampled};
 use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
+use crate::report::{Note, Report};
 use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, Word};
 use crate::source::LogFile;
 use crate::source::logs::Logs;
@@ -210,11 +211,31 @@ async fn ask_query(
     logs: &Logs,
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
+    let values = match &request.pivot {
+        Some(pivot) => {
+            let by = vec![pivot.down.clone(), pivot.across.clone()];
+            let others = values.into_iter().filter(|(name, _)| name != "by");
+            others.chain([("by".to_owned(), ParameterValue::Dimensions(by))]).collect()
+        }
+        None => values,
+    };
     let mut filled = Filled::new(query, values, request)?;
     let columns: Vec<&str> = logs.schema.arrow.fields().iter().map(|field| field.name().as_str()).collect();
     filled.check_dimensions(&columns)?;
-    let statement = filled.statement(request)?;
-    ask_statement(&Question::of(&filled), &statement, request, logs, context).await
+    let mut statement = filled.statement(request)?;
+    if logs.are_sampled() {
+        match query.header.sampled {
+            Sampled::Weighted => statement.weighs = true,
+            Sampled::AsRecords => {}
+            Sampled::Refused => return Err(ReportMistake::NotOfASample { report: query.name.clone() }.into()),
+        }
+    }
+    let question = Question::of(&filled);
+    let report = ask_statement(&question, &statement, request, logs, context).await?;
+    let (Some(pivot), [down, across]) = (&request.pivot, question.dimensions) else { return Ok(report) };
+    let of_its_own = || ReportMistake::NoMeasureOfItsOwn { report: query.name.clone() };
+    let measure = pivot.measure.as_ref().or(query.header.pivot.as_ref()).ok_or_else(of_its_own)?;
+    frame::pivot::pivot(report, Axes { down, across, measure })
 }
 
 async fn ask_statement(
@@ -231,7 +252,20 @@ async fn ask_statement(
     let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
     let answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
     let answer = answer.map_err(|error| if error.is::<OutOfMemory>() { error.context(memory()) } else { error })?;
-    answer::report(question, answer, logs, request)
+    let mut report = answer::report(question, answer, logs, request)?;
+    report.notes.extend(logs.are_sampled().then(|| sample_note(statement.weighs)));
+    Ok(report)
+}
+
+fn sample_note(weighs: bool) -> Note {
+    let text = match weighs {
+        true => {
+            "the logs are a sample: counts, sums and percentiles are estimates in which each record stands for as \
+                 many requests as its sample_weight says; different values are counted as far as they were sampled"
+        }
+        false => "the logs are a sample, and records are counted here, not the requests that they stand for",
+    };
+    Note { code: "sampled".to_owned(), text: text.to_owned(), count: None }
 }
 
 /// The request's time range and `--where` as one condition on rows of a table; a record without a timestamp is outside

@@ -156,6 +156,10 @@ pub struct OutputFlags {
     #[arg(long, value_name = "COLUMN[:asc|desc]")]
     pub sort: Option<String>,
 
+    /// The answer as a heat table: the dimension of its rows, that of its columns, and the measure
+    #[arg(long, value_name = "DOWN,ACROSS[,MEASURE]")]
+    pub pivot: Option<String>,
+
     /// Colour the table
     #[arg(long, value_name = "WHEN", value_parser = choice::<Color>(), default_value = "auto")]
     pub color: Color,

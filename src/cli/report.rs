@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueHint};
 
 use super::ReportFlags;
 use super::flags::by_help;
@@ -26,15 +26,44 @@ fn queries() -> impl Iterator<Item = &'static Query> {
     Catalog::embedded().iter().filter(|query| !TYPED.contains(&query.name.as_str()))
 }
 
+/// A command of two words, as in `baseline save`.
+fn in_group(query: &Query) -> Option<(&str, &str)> {
+    query.name.split_once(' ')
+}
+
+/// The groups of commands, and the reports that are commands of their own.
+fn commands() -> Vec<Command> {
+    let mut groups: Vec<Command> = Vec::new();
+    for (group, _) in queries().filter_map(in_group) {
+        if groups.iter().any(|command| command.get_name() == group) {
+            continue;
+        }
+        let members = || queries().filter(|query| in_group(query).is_some_and(|(other, _)| other == group));
+        let questions: Vec<&str> = members().map(|query| query.header.question.as_str()).collect();
+        let command = Command::new(group.to_owned())
+            .about(questions.join(" "))
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .after_help(examples(members()));
+        groups.push(command.subcommands(members().map(self::command)));
+    }
+    groups.extend(queries().filter(|query| in_group(query).is_none()).map(self::command));
+    groups
+}
+
+fn examples<'a>(queries: impl Iterator<Item = &'a Query>) -> String {
+    let examples = queries.flat_map(|query| &query.header.examples);
+    format!("Examples:\n{}", examples.map(|example| format!("  infer-stats {example}")).collect::<Vec<_>>().join("\n"))
+}
+
 fn command(query: &Query) -> Command {
     let header = &query.header;
-    let command = Command::new(query.name.clone());
+    let command = Command::new(in_group(query).map_or(query.name.as_str(), |(_, name)| name).to_owned());
     let command = header.parameters.iter().fold(command, |command, parameter| command.arg(flag(parameter)));
-    let examples: Vec<String> = header.examples.iter().map(|example| format!("  infer-stats {example}")).collect();
     ReportFlags::augment_args(command)
         .about(header.question.clone())
         .long_about(None)
-        .after_help(format!("Examples:\n{}", examples.join("\n")))
+        .after_help(examples(std::iter::once(query)))
 }
 
 fn flag(parameter: &Parameter) -> Arg {
@@ -58,6 +87,7 @@ fn flag(parameter: &Parameter) -> Arg {
         ParameterKind::Time => arg.value_name("TIME"),
         ParameterKind::Span => arg.value_name("SPAN"),
         ParameterKind::Replay => arg.value_name("LIMITS"),
+        ParameterKind::Table => arg.value_name("FILE").value_hint(ValueHint::FilePath),
         _ => arg.value_name("TEXT"),
     };
     match parameter.default.as_str() {
@@ -74,7 +104,7 @@ fn capitalised(text: &str) -> String {
 
 impl Subcommand for ReportArgs {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(queries().map(self::command))
+        command.subcommands(commands())
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -82,14 +112,18 @@ impl Subcommand for ReportArgs {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        queries().any(|query| query.name == name)
+        queries().any(|query| query.name == name || in_group(query).is_some_and(|(group, _)| group == name))
     }
 }
 
 impl FromArgMatches for ReportArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let unknown = || Error::new(ErrorKind::InvalidSubcommand);
-        let (name, typed) = matches.subcommand().ok_or_else(unknown)?;
+        let (first, typed) = matches.subcommand().ok_or_else(unknown)?;
+        let (name, typed) = match typed.subcommand() {
+            Some((second, typed)) => (format!("{first} {second}"), typed),
+            None => (first.to_owned(), typed),
+        };
         let query = queries().find(|query| query.name == name).ok_or_else(unknown)?;
         let parameters = query.header.parameters.iter().filter_map(|parameter| {
             let value = match parameter.kind {
@@ -99,7 +133,7 @@ impl FromArgMatches for ReportArgs {
             Some((parameter.name.clone(), value))
         });
         let parameters = parameters.collect();
-        Ok(Self { name: name.to_owned(), parameters, report: ReportFlags::from_arg_matches(typed)? })
+        Ok(Self { name, parameters, report: ReportFlags::from_arg_matches(typed)? })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

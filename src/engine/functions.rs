@@ -6,6 +6,11 @@
 //! | `percentiles_nearest(x, [0.5, 0.95])` | the same by nearest rank: always values that occurred |
 //! | `percentile_cont(x, p)`, `quantile_cont`, `median(x)` | SQL's own names; they replace the stock ones |
 //! | `exact_sum(x)`, `exact_mean(x)` | floating-point sums whose bits do not depend on the order of work |
+//! | `weighted_percentiles(x, [0.5], w)`, `weighted_percentiles_nearest` | percentiles of a sample each of whose values stands for w |
+//! | `breakdown(hour, cell, error, seen, a, b, ..)` | how often each value of a, of b .. comes, in one pass |
+//! | `draw(text, seed)` | a number by chance, the same for the same text |
+//! | `normal_reason(finish_reason)` | why generation ended, in one of a few words |
+//! | `text_features(a, b, ..)` | control characters, personal data and secrets in texts |
 //! | `bucket(x, edges)`, `bucket_label(bucket, edges)` | which bucket a count falls into, and its name |
 //! | `fullest(times, amounts, span_ms)`, `fullest_minute(times, amounts)` | the stretch of time with the largest amount |
 //! | `minute_percentiles(times, amounts, [0.5])`, `concurrency(starts, ends)`, `concurrency_percentiles(starts, ends, [0.5])` | how much there usually is, and how many requests run at once |
@@ -23,8 +28,10 @@
 mod accumulator;
 mod argument;
 mod bootstrap;
+mod breakdown;
 mod bucket;
 mod bucket_label;
+mod draw;
 mod exact_mean;
 mod exact_sum;
 mod fixed_sum;
@@ -33,6 +40,7 @@ mod load;
 mod local_time;
 mod local_window;
 mod median;
+mod normal_reason;
 mod percentile_change;
 mod percentile_cont;
 mod percentiles;
@@ -42,12 +50,16 @@ mod replay_prefixes;
 mod samples;
 mod selection;
 mod state;
+mod text_features;
+mod weighted_percentiles;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 
+use breakdown::Breakdown;
 use bucket::Bucket;
 use bucket_label::BucketLabel;
+use draw::Draw;
 use exact_mean::ExactMean;
 use exact_sum::ExactSum;
 use fullest::Fullest;
@@ -55,10 +67,13 @@ use load::Load;
 use local_time::{LocalPart, LocalPeriod};
 use local_window::LocalWindow;
 use median::Median;
+use normal_reason::NormalReason;
 use percentile_change::PercentileChange;
 use percentile_cont::PercentileCont;
 use percentiles::Percentiles;
 use replay_prefixes::ReplayPrefixes;
+use text_features::TextFeatures;
+use weighted_percentiles::WeightedPercentiles;
 
 /// Gives the session all functions of this product, in place of stock ones of the same name.
 pub fn register(ctx: &SessionContext) {
@@ -69,8 +84,14 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(Median::new()));
     ctx.register_udaf(AggregateUDF::new_from_impl(ExactSum::new()));
     ctx.register_udaf(AggregateUDF::new_from_impl(ExactMean::new()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(Breakdown::new()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::continuous()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::nearest()));
     ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(Draw::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(NormalReason::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(TextFeatures::new()));
     Load::all().into_iter().for_each(|load| ctx.register_udf(ScalarUDF::new_from_impl(load)));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::span()));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::minute()));

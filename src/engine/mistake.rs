@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::nearest::suggestion;
 
 /// What is wrong with a statement, a `--where`, or a `--sort`.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum SqlMistake {
     #[error("there is no column `{column}`{hint}")]
     NoColumn { column: String, hint: String },
@@ -18,6 +18,8 @@ pub enum SqlMistake {
     NoTable { table: String },
     #[error("only one statement that reads is run: a SELECT, or EXPLAIN SELECT")]
     NotReadOnly,
+    #[error("these logs are a sample (sample_weight), which does not tell {what} of all requests: ask the whole logs")]
+    NotOfASample { what: String },
     #[error("the SQL is not valid: {0}")]
     Invalid(String),
 }
@@ -32,6 +34,7 @@ pub fn sql_mistake(error: &DataFusionError) -> Option<SqlMistake> {
             }
             other => SqlMistake::Invalid(other.to_string()),
         }),
+        DataFusionError::External(cause) => cause.downcast_ref::<SqlMistake>().cloned(),
         DataFusionError::Plan(message) if message.contains(" not supported: ") => Some(SqlMistake::NotReadOnly),
         DataFusionError::NotImplemented(message) if message.contains("single SQL statement") => {
             Some(SqlMistake::NotReadOnly)

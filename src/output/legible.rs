@@ -72,6 +72,16 @@ impl Column<'_> {
         })
     }
 
+    /// A number of this column, with its unit where the name does not say it.
+    pub fn float(&self, value: f64) -> String {
+        match self.meaning.unit.as_str() {
+            "ratio" => percent(value * 100.0),
+            "%" => percent(value),
+            _ if value == value.trunc() && value.abs() < 1e15 => grouped(&format!("{value:.0}")),
+            _ => float(value),
+        }
+    }
+
     fn total(&self, totals: &RecordBatch) -> io::Result<String> {
         match totals.column_by_name(&self.meaning.name) {
             Some(values) if self.number || !values.is_null(0) => self.value(values, 0),

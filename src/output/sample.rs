@@ -115,6 +115,8 @@ fn report(columns: Vec<ReportColumn>, rows: Rows) -> Report {
         columns,
         rows,
         totals: None,
+        sparks: Vec::new(),
+        heat: None,
         notes: Vec::new(),
         reads_logs: true,
         zone: TimeZone::get("Asia/Shanghai").unwrap(),

@@ -5,7 +5,9 @@ use std::io::Write;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentLineStyle, LineStyle, Table, TableStyle};
 use indicatif::HumanCount;
 
-use crate::report::Report;
+use unicode_width::UnicodeWidthStr;
+
+use crate::report::{Report, Spark};
 
 use super::Style;
 use super::legible::{self, Column};
@@ -54,7 +56,13 @@ pub fn write<W: Write>(report: &mut Report, style: Style, out: &mut W) -> anyhow
     for batch in report.rows.batches()? {
         let batch = batch?;
         for row in 0..batch.num_rows().min(MOST_ROWS - table.row_count()) {
-            let values = columns.iter().zip(batch.columns()).map(|(column, values)| column.value(values, row));
+            let values = columns.iter().zip(batch.columns()).enumerate().map(|(place, (column, values))| {
+                let value = column.value(values, row)?;
+                Ok::<_, std::io::Error>(match report.heat.filter(|_| place > 0) {
+                    Some(heat) => format!("{value} {}", heat.shade(values, row)),
+                    None => value,
+                })
+            });
             add_row(&mut table, &columns, values.collect::<Result<_, _>>()?);
         }
         if table.row_count() == MOST_ROWS {
@@ -72,6 +80,9 @@ pub fn write<W: Write>(report: &mut Report, style: Style, out: &mut W) -> anyhow
     for line in laid_out(&mut table, header_lines, totals.is_some(), style.width) {
         writeln!(out, "{}", line.trim_end())?;
     }
+    for line in sparks(&report.sparks, &columns) {
+        writeln!(out, "{line}")?;
+    }
     for note in &report.notes {
         writeln!(out, "{}", legible::note_line(note))?;
     }
@@ -83,6 +94,22 @@ pub fn write<W: Write>(report: &mut Report, style: Style, out: &mut W) -> anyhow
         )?;
     }
     Ok(())
+}
+
+/// Columns over time, with their least and largest values.
+fn sparks(sparks: &[Spark], columns: &[Column]) -> Vec<String> {
+    let name = |spark: &Spark| {
+        let column = columns[spark.column].name();
+        if spark.group.is_empty() { column } else { format!("{}: {column}", legible::text(&spark.group)) }
+    };
+    let width = sparks.iter().map(|spark| name(spark).width()).max().unwrap_or(0);
+    let line = |spark: &Spark| {
+        let name = name(spark);
+        let (least, largest) = spark.range().unwrap_or_default();
+        let (least, largest) = (columns[spark.column].float(least), columns[spark.column].float(largest));
+        format!("{name}{}  {}  {least} to {largest}", " ".repeat(width - name.width()), spark.drawn())
+    };
+    sparks.iter().map(line).collect()
 }
 
 /// The name as in JSON, and below it the unit.

@@ -158,6 +158,40 @@ fn error(text: &[u8]) -> Verdict {
     if is_none { Verdict::NoFailure } else { Verdict::Failed }
 }
 
+/// Why generation ended, in one of a few words: `content_filter`, `length`, `tool`, `abort`, `error`, `stop`, `other`.
+///
+/// Producers call the same thing by many names: OpenAI, Anthropic, Gemini (`MAX_TOKENS`, `PROHIBITED_CONTENT`, `SPII`), Bedrock
+/// (`guardrail_intervened`), GLM (`sensitive`) and the engines.
+pub fn normal_reason(reason: &str) -> &'static str {
+    const WORDS: [(&str, &[&str]); 6] = [
+        (
+            "content_filter",
+            &[
+                "content_filter",
+                "content-filter",
+                "contentfilter",
+                "safety",
+                "refusal",
+                "recitation",
+                "blocklist",
+                "prohibited",
+                "spii",
+                "guardrail",
+                "sensitive",
+                "moderation",
+            ],
+        ),
+        ("length", &["length", "max_tokens", "max_new_tokens", "max_output", "maxtokens", "context_window"]),
+        ("tool", &["tool", "function"]),
+        ("abort", &["abort", "cancel", "disconnect"]),
+        ("error", &["error", "fail", "timeout", "timed_out", "time_out", "insufficient"]),
+        ("stop", &["stop", "end", "eos", "complete", "success"]),
+    ];
+    let reason = reason.to_ascii_lowercase().replace(' ', "_");
+    let told = WORDS.iter().find(|(_, words)| words.iter().any(|word| reason.contains(word)));
+    told.map_or("other", |(normal, _)| normal)
+}
+
 /// Why generation ended. `length` and `content_filter` are hidden failures, not failed.
 fn finish_reason(text: &[u8]) -> Verdict {
     const GOOD: [&str; 12] =

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, new_null_array};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use jiff::Timestamp;
 
@@ -15,10 +16,12 @@ use crate::report::dimension;
 use crate::report::header::Header;
 use crate::report::parameter::ParameterValue;
 use crate::report::template::Filled;
-use crate::report::{Accounting, Note, Report, ReportColumn, Rows};
+use crate::report::{Accounting, Note, Report, ReportColumn, Rows, Spark};
 use crate::request::{Ask, Dimension, Percentile, Request, Word};
+use crate::source::Place;
 use crate::source::logs::Logs;
 use crate::source::reader::REQUEST;
+use crate::source::rejects::positions;
 
 /// What was asked, as far as a report repeats it.
 pub struct Question<'a> {
@@ -47,7 +50,10 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     let mut counted = Counted::of(answer.plan.as_ref());
     counted.counts.zone_assumed +=
         logs.parquets.iter().filter_map(|log| log.span).map(|span| span.zone_assumed).sum::<u64>();
-    let mut rows = answer.rows;
+    let mut rows = match &question.header.place {
+        Some(column) => with_lines(answer.rows, column, logs)?,
+        None => answer.rows,
+    };
     let source = accounting(&counted, logs, request);
     let mut notes: Vec<Note> = request.notes.iter().map(Note::from).collect();
     notes.extend(logs.notes());
@@ -55,12 +61,18 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     let sums = Sums::of(&question.header.totals, &mut rows)?;
     notes.extend(request_notes(question, &sums, &source, request));
     notes.extend(few_values(question, &mut rows)?);
+    let columns = columns(question, &rows);
+    let is_dimension = |column: &ReportColumn| question.dimensions.iter().any(|by| by.name == column.name);
+    let labels: Vec<usize> = (0..columns.len()).filter(|&column| is_dimension(&columns[column])).collect();
+    let sparks = Spark::all(|name| question.header.draws(name), &labels, &columns, &mut rows)?;
     Ok(Report {
         name: question.name.to_owned(),
         title: question.title.to_owned(),
         parameters: parameters(question, request),
         source,
-        columns: columns(question, &rows),
+        columns,
+        sparks,
+        heat: None,
         totals: totals(&question.header.totals, &sums, &rows)?,
         rows,
         notes,
@@ -69,6 +81,38 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         zone: request.zone.rules.clone(),
     })
 }
+
+/// The rows with the places of records as `FILE:LINE`, which are counted only for the few that are shown.
+fn with_lines(mut rows: Rows, column: &str, logs: &Logs) -> anyhow::Result<Rows> {
+    let schema = rows.schema().clone();
+    let index = schema.index_of(column)?;
+    let mut shown = Rows::new(schema.clone());
+    let place_of = |text: &str| {
+        let (name, offset) = text.rsplit_once(BYTE)?;
+        let file = logs.files.iter().position(|file| file.input.name == name)?;
+        Some(Place { file, offset: offset.parse().ok()? })
+    };
+    let batches = rows.batches()?.collect::<anyhow::Result<Vec<_>>>()?;
+    for batch in batches {
+        let texts = cast(batch.column(index), &DataType::Utf8)?;
+        let texts: Vec<Option<&str>> = texts.as_string::<i32>().iter().collect();
+        let mut places: Vec<Place> = texts.iter().flatten().filter_map(|text| place_of(text)).collect();
+        places.sort();
+        let positions = positions(&logs.files, &places);
+        let line_of = |text: &str| {
+            let place = place_of(text)?;
+            Some(positions[places.binary_search(&place).ok()?].clone())
+        };
+        let lines = texts.iter().map(|text| text.map(|text| line_of(text).unwrap_or_else(|| text.to_owned())));
+        let mut columns = batch.columns().to_vec();
+        columns[index] = cast(&lines.collect::<StringArray>(), schema.field(index).data_type())?;
+        shown.push(RecordBatch::try_new(schema.clone(), columns)?)?;
+    }
+    Ok(shown)
+}
+
+/// What stands between the file of a record and its offset.
+const BYTE: &str = ", byte ";
 
 pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> Accounting {
     let mut source = logs.accounting();

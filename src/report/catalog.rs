@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use include_dir::{Dir, include_dir};
+use include_dir::{Dir, File, include_dir};
 
 use crate::nearest::suggestion;
 use crate::report::header::Header;
@@ -15,6 +15,11 @@ use crate::report::mistake::ReportMistake;
 use crate::report::parameter::Parameter;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/queries");
+
+/// The files of `queries/` and of its folders: what is in a folder is a command of several words.
+fn embedded() -> impl Iterator<Item = &'static File<'static>> {
+    EMBEDDED.files().chain(EMBEDDED.dirs().flat_map(Dir::files))
+}
 
 /// A report's SQL and what its header says.
 #[derive(Debug, Clone)]
@@ -70,10 +75,11 @@ impl Catalog {
                 catalog.add(name, text, path.display().to_string())?;
             }
         }
-        for file in EMBEDDED.files() {
-            let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        for file in embedded() {
+            let path = file.path().with_extension("");
+            let words: Vec<String> = path.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             let text = file.contents_utf8().context("a built-in query is not UTF-8")?;
-            catalog.add(name, text.to_owned(), "built in".to_owned())?;
+            catalog.add(words.join(" "), text.to_owned(), "built in".to_owned())?;
         }
         catalog.queries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(catalog)

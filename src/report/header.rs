@@ -13,6 +13,7 @@
 use anyhow::{Context, bail};
 
 use crate::report::parameter::Parameter;
+use crate::request::Word;
 
 /// What a query file says about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +26,32 @@ pub struct Header {
     pub columns: Vec<ColumnHelp>,
     /// Columns whose sum stands in the totals.
     pub totals: Vec<String>,
+    /// Columns that are drawn over the rows, which are windows of time; one `*` in a name stands for any letters.
+    pub sparks: Vec<String>,
+    /// The column in the cells of a heat table.
+    pub pivot: Option<String>,
+    /// A column of texts `FILE, byte N`, to be shown as `FILE:LINE`.
+    pub place: Option<String>,
+    /// How it takes logs that are a sample.
+    pub sampled: Sampled,
+}
+
+/// What a report makes of sampled logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampled {
+    /// It is about requests: each record counts for as many as its weight says.
+    #[default]
+    Weighted,
+    /// It is about the records themselves.
+    AsRecords,
+    /// It needs every request.
+    Refused,
+}
+
+impl Word for Sampled {
+    const KIND: &'static str = "way to take a sample";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("weighted", Sampled::Weighted), ("records", Sampled::AsRecords), ("refused", Sampled::Refused)];
 }
 
 /// Unit and meaning of an output column, or of several whose names share a pattern with one `*`.
@@ -64,11 +91,20 @@ impl Header {
                     definition: definition.trim().to_owned(),
                 });
             }
+            "spark" => self.sparks = value.split_whitespace().map(str::to_owned).collect(),
+            "pivot" => self.pivot = Some(value.to_owned()),
+            "place" => self.place = Some(value.to_owned()),
+            "sampled" => self.sampled = Sampled::from_word(value)?,
             "total" => self.totals = value.split_whitespace().map(str::to_owned).collect(),
             // a comment that happens to hold a colon
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a column is drawn over time.
+    pub fn draws(&self, name: &str) -> bool {
+        self.sparks.iter().any(|pattern| fits(pattern, name))
     }
 
     /// What the header says about an output column.
@@ -79,12 +115,17 @@ impl Header {
 
 impl ColumnHelp {
     fn matches(&self, name: &str) -> bool {
-        match self.pattern.split_once('*') {
-            None => self.pattern == name,
-            Some((start, end)) => {
-                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-            }
-        }
+        fits(&self.pattern, name)
+    }
+}
+
+/// Whether a name is like a pattern, in which a `*` stands for any letters.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|end| {
+            end.char_indices().map(|(at, _)| at).chain([end.len()]).any(|at| fits(rest, &end[at..]))
+        }),
     }
 }
 

@@ -13,6 +13,20 @@ pub enum ReportMistake {
     Missing { flag: String },
     #[error("--param {name}={text}: not {expected}")]
     WrongValue { name: String, text: String, expected: String },
+    #[error("`{report}` needs every request, and these logs are a sample (sample_weight): ask the whole logs")]
+    NotOfASample { report: String },
+    #[error("--pivot: the answer has no column of numbers `{name}`; it has {names}")]
+    NoMeasure { name: String, names: String },
+    #[error("--pivot: `{report}` shows no measure by itself: name one, as in --pivot model,hour,requests")]
+    NoMeasureOfItsOwn { report: String },
+    #[error("--pivot: {columns} columns are too many to read: put {dimension} down, and the other dimension across")]
+    PivotTooWide { columns: usize, dimension: String },
+    #[error(
+        "--pivot: the answer has several rows for {row} and {column}: ask for one metric, or narrow it with --where"
+    )]
+    PivotOfSeveral { row: String, column: String },
+    #[error("{path} holds no rows of an answer: write it with --format json, jsonl or parquet, and -o")]
+    NotAnAnswer { path: String },
     #[error("{path} is one of the logs: name another file for the {what}")]
     OutputIsALog { path: String, what: &'static str },
     #[error("-o and --rejects name the same file: the one would replace the other")]

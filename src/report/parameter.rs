@@ -2,6 +2,8 @@
 //!
 //! A command such as `latency` and `run latency --param ...` fill the same parameters, so that a report has one way in.
 
+use std::path::PathBuf;
+
 use anyhow::bail;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -49,6 +51,8 @@ pub enum ParameterKind {
     Span,
     /// A cache to replay block hashes through. `$name_ttl_ms`, `$name_blocks` and `$name_block` are its limits.
     Replay,
+    /// A file that an answer was written to; `NAME` is the table of its rows.
+    Table,
 }
 
 impl Word for ParameterKind {
@@ -66,6 +70,7 @@ impl Word for ParameterKind {
         ("time", ParameterKind::Time),
         ("span", ParameterKind::Span),
         ("replay", ParameterKind::Replay),
+        ("table", ParameterKind::Table),
     ];
 }
 
@@ -83,6 +88,7 @@ pub enum ParameterValue {
     /// Milliseconds, and how they were written.
     Span(i64, String),
     Replay(Replay),
+    Table(PathBuf),
     /// A default that was left empty: `$name` is NULL, so that `$name IS NULL OR ...` makes a filter optional.
     Unset,
 }
@@ -171,6 +177,7 @@ impl Parameter {
                 ParameterValue::Span(milliseconds(text).ok_or_else(not_a_span)?, text.to_owned())
             }
             ParameterKind::Replay => ParameterValue::Replay(Replay::parse(text)?),
+            ParameterKind::Table => ParameterValue::Table(text.into()),
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
         })
     }
@@ -181,7 +188,7 @@ impl ParameterValue {
     pub fn bound(&self, name: &str) -> Vec<(String, ScalarValue)> {
         let whole = |number: Option<i64>| ScalarValue::Int64(number);
         let value = match self {
-            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) => return Vec::new(),
+            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) | ParameterValue::Table(_) => return Vec::new(),
             ParameterValue::Replay(replay) => {
                 return vec![
                     (format!("{name}_ttl_ms"), whole(replay.ttl_ms)),
@@ -220,6 +227,8 @@ impl ParameterValue {
             ParameterValue::Time(time) => time.to_string().into(),
             ParameterValue::Span(_, text) => text.clone().into(),
             ParameterValue::Replay(replay) => replay.text.clone().into(),
+            // where it lies says nothing about the answer
+            ParameterValue::Table(path) => path.file_name().map(|name| name.to_string_lossy()).into(),
             ParameterValue::Unset => serde_json::Value::Null,
         }
     }

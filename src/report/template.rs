@@ -16,8 +16,9 @@ use crate::request::{Dimension, Order, Request, Sort, WeekStart, Word};
 /// Ends a query whose rows the rest of the file reads as a table, so that the logs are read once.
 const STEP: &str = "-- step:";
 
-/// The end of the answer, over the columns of `logs`.
-const ENDED: &str = "coalesce(completed_at, timestamp + arrow_cast(CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)'))";
+/// The end of the answer, over the columns of `logs`; unknown where an absurd duration would lead beyond the years that there are.
+const ENDED: &str = "coalesce(completed_at, CASE WHEN abs(total_latency_ms) < 3e12 AND arrow_cast(timestamp, 'Int64') < 6200000000000000000 \
+    THEN timestamp + arrow_cast(TRY_CAST(round(total_latency_ms * 1000000) AS BIGINT), 'Duration(Nanosecond)') END)";
 
 /// A query with values for its parameters.
 #[derive(Debug)]
@@ -112,7 +113,12 @@ impl<'a> Filled<'a> {
             }
         }
         let bound = self.values.iter().flat_map(|(name, value)| value.bound(name));
-        Ok(Statement { steps, sql: lines.join("\n"), values: bound.chain(standing_values(request)).collect() })
+        let values = bound.chain(standing_values(request)).collect();
+        let stored = self.values.iter().filter_map(|(name, value)| match value {
+            ParameterValue::Table(path) => Some((name.clone(), path.clone())),
+            _ => None,
+        });
+        Ok(Statement { stored: stored.collect(), steps, sql: lines.join("\n"), values, weighs: false })
     }
 }
 
@@ -175,6 +181,7 @@ fn template_value(value: &ParameterValue, week_start: WeekStart) -> minijinja::V
         ParameterValue::Time(time) => time.to_string().into(),
         ParameterValue::Span(milliseconds, _) => (*milliseconds).into(),
         ParameterValue::Replay(replay) => replay.text.clone().into(),
+        ParameterValue::Table(path) => path.display().to_string().into(),
         ParameterValue::Unset => ().into(),
     }
 }

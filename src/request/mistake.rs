@@ -18,6 +18,14 @@ pub enum Mistake {
     #[error("unknown {kind} `{word}`{hint} (it is one of: {words})")]
     UnknownWord { kind: &'static str, word: String, words: String, hint: String },
 
+    #[error(
+        "--pivot {text}: write the dimension of the rows, that of the columns, and perhaps the measure, as in \
+         hour-of-day,input-bucket,p95_ms"
+    )]
+    NotAPivot { text: String },
+    #[error("--pivot says what to group by: drop --by")]
+    PivotAndBy,
+
     // times
     #[error(
         "`{text}` is no time for {flag}: write 2025-06-01, 2025-06-01T08:30:00Z, 7d (before now), now, \

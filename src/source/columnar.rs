@@ -120,7 +120,8 @@ impl Columns<'_> {
         }
         if logged.null_count() == 0 || !self.plan.derived.contains(&column) {
             return match column {
-                Column::SampleWeight => fill_number(logged, 1.0),
+                Column::SampleWeight if self.has(column) => Ok(positive(&logged)),
+                Column::SampleWeight => Ok(Arc::new(Float64Array::from_value(1.0, logged.len()))),
                 _ => Ok(logged),
             };
         }
@@ -203,6 +204,12 @@ impl Columns<'_> {
         }
         self.known.insert(column, array.clone());
         Ok(array)
+    }
+
+    /// Whether the file has the column at all.
+    fn has(&self, column: Column) -> bool {
+        let origins = self.plan.origins.get(&column).map_or(&[][..], Vec::as_slice);
+        origins.iter().any(|origin| at(self.batch, &origin.path).is_some())
     }
 
     fn failed(&self) -> Result<BooleanArray, ArrowError> {
@@ -319,10 +326,10 @@ fn fill(array: ArrayRef, constant: &str) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(filled))
 }
 
-fn fill_number(array: ArrayRef, constant: f64) -> Result<ArrayRef, ArrowError> {
-    let filled: Float64Array =
-        array.as_primitive::<Float64Type>().iter().map(|value| Some(value.unwrap_or(constant))).collect();
-    Ok(Arc::new(filled))
+/// A record whose weight is none was sampled, nobody knows at what rate.
+fn positive(weights: &ArrayRef) -> ArrayRef {
+    let known = |weight: Option<f64>| weight.filter(|weight| *weight > 0.0);
+    Arc::new(weights.as_primitive::<Float64Type>().iter().map(known).collect::<Float64Array>())
 }
 
 /// A column that may tell an outcome.

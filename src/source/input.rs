@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memchr::memmem;
 use tempfile::NamedTempFile;
 
+use crate::record::Column;
 use crate::source::compression::{Compression, Counted};
 use crate::source::format::{self, Format};
 
@@ -24,6 +26,8 @@ pub struct Input {
     pub partitions: Vec<(String, String)>,
     pub compression: Compression,
     pub format: Format,
+    /// Whether its first records say that they stand for others too.
+    pub is_sampled: bool,
 }
 
 /// Where an input comes from.
@@ -69,17 +73,17 @@ impl Input {
     pub(super) fn file(path: PathBuf, partitions: Vec<(String, String)>) -> io::Result<Self> {
         let file = File::open(&path)?;
         let size = Some(file.metadata()?.len());
-        let (compression, format, _) = examine(file, &path)?;
+        let Examined { compression, format, is_sampled, .. } = examine(file, &path)?;
         let name = path.display().to_string();
-        Ok(Self { origin: Origin::File(path), name, size, partitions, compression, format })
+        Ok(Self { origin: Origin::File(path), name, size, partitions, compression, format, is_sampled })
     }
 
     /// Looks at the start of a stream, which is kept for the one who reads it.
     pub(super) fn stream(stream: impl Read + Send + 'static, name: String) -> io::Result<Self> {
-        let (compression, format, contents) = examine(stream, Path::new(&name))?;
+        let Examined { compression, format, is_sampled, contents } = examine(stream, Path::new(&name))?;
         let stream = Stream { contents: Mutex::new(Some(contents)) };
         let origin = Origin::Stream(Arc::new(stream));
-        Ok(Self { origin, name, size: None, partitions: Vec::new(), compression, format })
+        Ok(Self { origin, name, size: None, partitions: Vec::new(), compression, format, is_sampled })
     }
 
     /// The decoded bytes from the start. Damage comes as an error after every byte before it (see
@@ -134,8 +138,15 @@ impl Input {
     }
 }
 
-/// What a stream of bytes is; its contents are returned whole.
-fn examine(mut packed: impl Read + Send + 'static, name: &Path) -> io::Result<(Compression, Format, Contents)> {
+/// What a stream of bytes is, and its contents, whole.
+struct Examined {
+    compression: Compression,
+    format: Format,
+    is_sampled: bool,
+    contents: Contents,
+}
+
+fn examine(mut packed: impl Read + Send + 'static, name: &Path) -> io::Result<Examined> {
     let mut magic = Vec::with_capacity(Compression::MAGIC_LEN);
     packed.by_ref().take(Compression::MAGIC_LEN as u64).read_to_end(&mut magic)?;
     let compression = Compression::detect(&magic);
@@ -143,7 +154,9 @@ fn examine(mut packed: impl Read + Send + 'static, name: &Path) -> io::Result<(C
     let rest = Counted::new(packed, Arc::clone(&consumed));
     let mut decoded = compression.decode(Cursor::new(magic).chain(rest))?;
     let (format, head) = format::sniff(&mut decoded, name)?;
-    Ok((compression, format, Contents { stream: Box::new(Cursor::new(head).chain(decoded)), consumed }))
+    let is_sampled = memmem::find(&head, Column::SampleWeight.name().as_bytes()).is_some();
+    let contents = Contents { stream: Box::new(Cursor::new(head).chain(decoded)), consumed };
+    Ok(Examined { compression, format, is_sampled, contents })
 }
 
 #[cfg(test)]

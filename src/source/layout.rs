@@ -154,6 +154,8 @@ impl Shortcut {
             (Column::InputTokens, Some(_)) => return Shortcut::Closed,
             _ => {}
         }
+        // a weight of nothing is no weight
+        let zero_is_usual = zero_is_usual && column != Column::SampleWeight;
         match column.kind() {
             Kind::Count => Shortcut::Count { slot, zero_is_usual },
             Kind::Number | Kind::Duration => Shortcut::Number { slot, zero_is_usual },

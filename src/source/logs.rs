@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
 use crate::profile::{Pattern, Profile};
+use crate::record::Column;
 use crate::report::{Accounting, Note};
 use crate::request::{Request, Source, Word};
 use crate::source::LogFile;
@@ -159,6 +160,17 @@ impl Logs {
         };
         let priorities = self.files.iter().filter_map(priority).collect();
         RequestTable::new(self.table(margin), ids, priorities, self.skews.clone(), self.matches.clone())
+    }
+
+    /// Whether some of the logs are a sample, whose records stand for others too.
+    pub fn are_sampled(&self) -> bool {
+        let weight = Column::SampleWeight;
+        let is_parquet_sampled = |log: &ParquetLog| {
+            log.schema().fields().iter().any(|field| field.name().eq_ignore_ascii_case(weight.name()))
+        };
+        self.mappings.iter().any(|mapping| mapping.is_mapped(weight))
+            || self.parquets.iter().any(is_parquet_sampled)
+            || self.texts.iter().any(|file| file.input.is_sampled)
     }
 
     /// Whether the footers tell first and last of every Parquet log.

@@ -51,7 +51,9 @@ impl Rejects {
     pub fn add(&self, place: Place, why: Reject, text: &[u8]) {
         let mut state = self.lock();
         let at = state.first.partition_point(|(other, _)| *other < place);
-        if at < SHOWN {
+        // a report may read the logs twice
+        let is_known = state.first.get(at).is_some_and(|(other, _)| *other == place);
+        if at < SHOWN && !is_known {
             state.first.insert(at, (place, why));
             state.first.truncate(SHOWN);
         }
@@ -74,6 +76,7 @@ impl Rejects {
     pub fn damages(&self) -> Vec<String> {
         let mut damages = self.lock().damages.clone();
         damages.sort();
+        damages.dedup();
         damages
     }
 
@@ -90,6 +93,7 @@ impl Rejects {
         let mut state = self.lock();
         let Some(all) = &mut state.all else { return Ok(()) };
         all.entries.sort_by_key(|(place, ..)| *place);
+        all.entries.dedup_by_key(|(place, ..)| *place);
         all.texts.flush()?;
         let mut texts = all.texts.get_ref().try_clone()?;
         let places: Vec<Place> = all.entries.iter().map(|(place, ..)| *place).collect();

@@ -79,8 +79,12 @@ impl<'a, R: RawRecord> Row<'a, R> {
                 builder.time(time);
             }
             Column::SampleWeight => {
-                let weight = self.number(column, Self::float);
-                builder.number(weight.or(Some(1.0)));
+                let weight = match self.raw(column.index()) {
+                    (RawValue::Missing, _) => Some(1.0),
+                    // a record that was sampled, nobody knows at what rate
+                    _ => self.number(column, Self::float).filter(|weight| *weight > 0.0),
+                };
+                builder.number(weight);
             }
             _ => match column.kind() {
                 Kind::Duration => {

@@ -70,8 +70,7 @@ fn every_fault_of_a_record_is_named_with_its_count() {
     ];
     assert_eq!(rows, expected);
     let example = |check: &str| report.rows().iter().find(|row| row["check"] == check).unwrap()["example"].clone();
-    let first = record("fine", json!({})).to_string().len() + 1;
-    assert_eq!(example("TTFT above the total"), format!("log.ndjson, byte {first}"));
+    assert_eq!(example("TTFT above the total"), "log.ndjson:2");
     assert_eq!(example("no token counts"), "g");
 }
 
@@ -108,7 +107,7 @@ fn a_gate_breaks_where_a_finding_is_as_severe_as_asked() {
     for (level, code) in [("never", 0), ("warning", 3), ("error", 0)] {
         workspace.run(&["audit", "--fail-on", level, "log.ndjson"]).exits(code);
     }
-    assert_eq!(workspace.report(&["audit", "log.ndjson"]).rows().len(), 1);
+    assert_eq!(workspace.report(&["audit", "log.ndjson"]).rows().len(), 2);
 }
 
 #[test]
@@ -118,4 +117,81 @@ fn clean_logs_have_nothing_above_info() {
     workspace.write("infer-stats.toml", ROLES);
     let report = workspace.report(&["audit", "gateway.ndjson", "engine.ndjson", "app.ndjson"]);
     assert!(report.column("severity").iter().all(|severity| severity == "info"), "{:?}", found(&report));
+}
+
+fn at(id: &str, second: u32, fields: Value) -> Value {
+    let mut record = record(id, fields);
+    record["timestamp"] = json!(format!("2025-06-01T10:{:02}:{:02}Z", second / 60, second % 60));
+    record
+}
+
+fn audit(records: &[Value], flags: &[&str]) -> Report {
+    Workspace::with_records(records).report(&[&["audit"], flags, &["log.ndjson"]].concat())
+}
+
+#[test]
+fn a_retry_names_a_request_that_is_in_the_log() {
+    let records = [
+        at("a", 0, json!({})),
+        at("b", 70, json!({})),
+        at("c", 80, json!({"previous_request_id": "b"})),
+        at("d", 90, json!({"previous_request_id": "gone"})),
+        // its first try may stand in the log before this one
+        at("e", 30, json!({"previous_request_id": "earlier"})),
+    ];
+    let report = audit(&records, &[]);
+    assert_eq!(found(&report), ["warning a retry of a request that is not there: 1 of 2"]);
+    assert_eq!(report.row()["example"], "gone");
+}
+
+#[test]
+fn a_batch_lacks_members_where_other_batches_have_as_many_as_they_say() {
+    let member = |batch: &str, number: u32, size: u32| {
+        record(&format!("{batch}{number}"), json!({"batch_id": batch, "batch_size": size}))
+    };
+    let short = [member("z", 0, 4), member("z", 1, 4)];
+    let whole = [member("x", 0, 2), member("x", 1, 2), member("y", 0, 3), member("y", 1, 3), member("y", 2, 3)];
+    let report = audit(&[&short[..], &whole].concat(), &[]);
+    assert_eq!(found(&report), ["warning members of a batch that is not complete: 2 of 7"]);
+    assert_eq!(report.row()["example"], "z");
+    // nothing says that the size is of the batch
+    assert_eq!(found(&audit(&short, &[])), ["info a batch size above the records of its batch: 2 of 2"]);
+    // what runs at once changes from member to member
+    let running = [member("x", 0, 5), member("x", 1, 9), member("y", 0, 7), member("y", 1, 8)];
+    assert_eq!(found(&audit(&running, &[])), [""; 0]);
+}
+
+#[test]
+fn durations_in_another_unit_are_a_second_heap() {
+    let took = |id: String, total: f64| record(&id, json!({"total_latency_ms": total, "ttft_ms": null}));
+    let usual: Vec<Value> = (0..40).map(|number| took(format!("m{number}"), 1000.0 + f64::from(number))).collect();
+    let in_seconds: Vec<Value> =
+        (0..4).map(|number| took(format!("s{number}"), 1.0 + f64::from(number) / 100.0)).collect();
+    let report = audit(&[usual.clone(), in_seconds].concat(), &[]);
+    assert_eq!(found(&report), ["warning durations a thousand times as long or short: 4 of 44"]);
+    // one that hung is no unit
+    let hung = audit(&[usual, vec![took("hung".to_owned(), 900_000.0)]].concat(), &[]);
+    assert_eq!(found(&hung), [""; 0]);
+}
+
+#[test]
+fn records_are_older_than_they_may_be_kept() {
+    let day = |day: u32| {
+        let mut record = record(&format!("k{day}"), json!({}));
+        record["timestamp"] = json!(format!("2025-06-{day:02}T10:00:00Z"));
+        record
+    };
+    let records: Vec<Value> = (1..=10).map(day).collect();
+    let kept = |flags: &[&str]| found(&audit(&records, flags));
+    assert_eq!(kept(&[]), [""; 0]);
+    assert_eq!(kept(&["--keep", "5d"]), ["warning older than may be kept: 4 of 10"]);
+    assert_eq!(kept(&["--keep", "5d", "--until", "2025-06-20"]), ["warning older than may be kept: 10 of 10"]);
+}
+
+#[test]
+fn a_weight_of_nothing_is_an_unknown_rate() {
+    let records =
+        [record("a", json!({"sample_weight": 10})), record("b", json!({})), record("c", json!({"sample_weight": 0}))];
+    let expected = ["warning sampled at an unknown rate: 1 of 3", "info sampled records: 1 of 3"];
+    assert_eq!(found(&audit(&records, &[])), expected);
 }

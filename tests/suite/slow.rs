@@ -65,3 +65,31 @@ fn memory_grows_with_the_length_of_sequences() {
     assert_eq!((&short["mb_per_token"], &short["correlation"]), (&json!(0.5), &json!(1.0)));
     assert_eq!((&long["jump_mb"], &long["mb_per_token"]), (&json!(924.0), &json!(null)));
 }
+
+#[test]
+fn the_kv_cache_is_estimated_from_the_shape_of_the_model() {
+    let record = |tokens: u64| {
+        json!({"request_id": format!("{tokens}"), "timestamp": "2025-06-01T10:00:00Z", "model": "m", "input_tokens": tokens - 8,
+               "output_tokens": 8})
+    };
+    let records = [record(64), record(128), record(192)];
+    let shape = ["memory", "--layers", "32", "--kv-heads", "8", "--head-dim", "128"];
+    // 2 x 32 x 8 x 128 x 2 bytes are 1/8 MB a token
+    let estimate = |more: &[&str]| {
+        let report = report(&records, &[&shape, more].concat());
+        [report.row()["kv_p50_mb"].clone(), report.row()["kv_p99_mb"].clone()]
+    };
+    assert_eq!(estimate(&[]), [json!(16.0), json!(23.84)]);
+    assert_eq!(estimate(&["--kv-bytes", "1"]), [json!(8.0), json!(11.92)]);
+}
+
+#[test]
+fn without_the_whole_shape_there_is_no_estimate() {
+    let records = [
+        json!({"request_id": "a", "timestamp": "2025-06-01T10:00:00Z", "model": "m", "input_tokens": 5, "output_tokens": 5}),
+    ];
+    for flags in [&["memory"][..], &["memory", "--layers", "32", "--kv-heads", "8"]] {
+        let report = report(&records, flags);
+        assert_eq!([&report.row()["kv_p50_mb"], &report.row()["kv_p99_mb"]], [&json!(null), &json!(null)]);
+    }
+}

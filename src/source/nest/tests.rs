@@ -66,6 +66,7 @@ fn read(log: &[u8], pieces: &[Option<(u64, u64)>]) -> Read {
         partitions: Vec::new(),
         compression: Compression::None,
         format: Format::Text,
+        is_sampled: false,
     };
     let file = LogFile { index: 0, input, mapping: 0, rows: None };
     let plan = plan();
