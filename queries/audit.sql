@@ -26,6 +26,8 @@
    "effect": "counted and measured like a success", "fix": "log a status, an HTTP status or a finish reason"},
   {"severity": "error", "check": "TTFT above the total", "of": "ttft_ms IS NOT NULL AND total_latency_ms IS NOT NULL", "is": "ttft_ms > total_latency_ms * 1.001 + 1",
    "effect": "units or clocks are mixed up", "fix": "look at the units with `inspect`, then --map"},
+  {"severity": "error", "check": "TTFT below queue + prefill", "of": "ttft_ms IS NOT NULL AND queue_wait_ms IS NOT NULL AND prefill_time_ms IS NOT NULL", "is": "ttft_ms * 1.1 + 5 < queue_wait_ms + prefill_time_ms",
+   "effect": "TTFT leaves out the queue, or is in another unit", "fix": "look at the units with `inspect`, and at where the producer starts to count"},
   {"severity": "error", "check": "stages longer than the total", "of": "total_latency_ms > 0", "is": "(" ~ stages ~ ") > total_latency_ms * (1 + $tolerance) + 5",
    "effect": "stage shares are wrong", "fix": "look at the units and at what each stage measures"},
   {"severity": "error", "check": "no time with output", "of": "failed IS NOT TRUE AND output_tokens > 1 AND total_latency_ms IS NOT NULL", "is": "total_latency_ms = 0",
@@ -77,6 +79,10 @@
    "effect": "nobody is known who sent them", "fix": "requests that go around the gateway, or ids that are made anew"},
   {"severity": "warning", "check": "no id is common to gateway and engine", "found": "CASE WHEN bool_or(gateway > 0) AND bool_or(engine > 0) AND NOT " ~ common ~ " THEN count(*) FILTER (WHERE gateway > 0 OR engine > 0) ELSE 0 END", "of": "count(*) FILTER (WHERE gateway > 0 OR engine > 0)", "example": "min(CASE WHEN gateway > 0 THEN id END)",
    "effect": "nothing can be merged", "fix": "pass the id on (x-request-id), give the profile its prefix, or --match asof"},
+  {"severity": "error", "check": "the gateway's total is a small part of the engine's", "found": "count(*) FILTER (WHERE gateway_ms < 0.01 * engine_ms AND engine_ms > 100)", "of": "count(*) FILTER (WHERE gateway_ms IS NOT NULL AND engine_ms > 100)", "example": "min(CASE WHEN gateway_ms < 0.01 * engine_ms AND engine_ms > 100 THEN id END)",
+   "effect": "seconds stand where ms should: percentiles are wrong", "fix": "look for one version or host that logs another unit, and --map it"},
+  {"severity": "error", "check": "some of the engine's records are minutes off the gateway's", "found": "CASE WHEN abs(median(lag_ms)) < 60000 AND count(*) FILTER (WHERE abs(lag_ms) >= 300000) >= 10 THEN count(*) FILTER (WHERE abs(lag_ms) >= 300000) ELSE 0 END", "of": "count(lag_ms)", "example": "CAST(round(median(CASE WHEN abs(lag_ms) >= 300000 THEN lag_ms END) / 1000) AS VARCHAR) || ' s'",
+   "effect": "time ranges and trends miss them", "fix": "the clock or zone of one pool or host: give its log a source of its own with its source_tz"},
   {"severity": "error", "check": "the engine's clock is off by a minute or more", "found": "CASE WHEN abs(median(lag_ms)) >= 60000 THEN count(lag_ms) ELSE 0 END", "of": "count(lag_ms)", "example": "CAST(round(median(lag_ms) / 1000) AS VARCHAR) || ' s'",
    "effect": "time ranges and trends miss its records", "fix": "a whole number of hours is a zone: give its source that source_tz; else --fix-skew"},
   {"severity": "warning", "check": "a retry of a request that is not there", "found": "count(*) FILTER (WHERE named_after_start > 0 AND records IS NULL)", "of": "count(*) FILTER (WHERE named_after_start > 0)", "example": "min(CASE WHEN named_after_start > 0 AND records IS NULL THEN id END)",
@@ -94,7 +100,11 @@
   {"severity": "warning", "check": "durations a thousand times as long or short", "found": "coalesce(sum(far), 0)", "of": "sum(n)", "example": "min(CASE WHEN far > 0 THEN place END)",
    "effect": "seconds, ms or us are mixed up: percentiles are wrong", "fix": "look for one version or host that logs another unit, and --map it"},
 ] %}
-{% set checks = {"records": of_records, "merged": of_ids, "batches": of_batches, "cells": of_cells} %}
+{% set of_retries = [
+  {"severity": "warning", "check": "a retry under a new id that names no other", "found": "count(*)", "of": "max(failures)", "example": "min(id)",
+   "effect": "one request counts as two, and its first try as a failure of its own", "fix": "keep the id, or log previous_request_id"},
+] %}
+{% set checks = {"records": of_records, "retries": of_retries, "merged": of_ids, "batches": of_batches, "cells": of_cells} %}
 {% macro sums(checks) %}
 {% for check in checks %}
   {{ check.found }} AS found_{{ loop.index }}, {{ check.of }} AS of_{{ loop.index }}, {{ check.example }} AS example_{{ loop.index }}{{ "" if loop.last else "," }}
@@ -130,7 +140,7 @@ named AS (
 same AS (
   SELECT id, id = own_id AS own, role, timestamp,
     count(*) AS n, bool_or(coalesce(http_status >= 400 OR failed, false)) AS failed,
-    bool_or(input_tokens IS NOT NULL OR output_tokens IS NOT NULL) AS counted
+    bool_or(input_tokens IS NOT NULL OR output_tokens IS NOT NULL) AS counted, max(CASE WHEN failed IS NOT TRUE THEN total_latency_ms END) AS took
   FROM named
   GROUP BY id, own, role, timestamp, attempt, model_name, input_tokens, output_tokens, total_latency_ms, status, error_code
 ),
@@ -141,6 +151,7 @@ ids AS (
     count(*) FILTER (WHERE own AND role = 'gateway') AS gateway, count(*) FILTER (WHERE own AND role = 'engine') AS engine,
     (arrow_cast(min(timestamp) FILTER (WHERE own AND role = 'engine'), 'Int64')
       - arrow_cast(min(timestamp) FILTER (WHERE own AND role = 'gateway'), 'Int64')) / 1e6 AS lag_ms,
+    max(CASE WHEN own AND role = 'gateway' THEN took END) AS gateway_ms, max(CASE WHEN own AND role = 'engine' THEN took END) AS engine_ms,
     count(*) FILTER (WHERE NOT own AND timestamp > started) AS named_after_start,
     sum(n) FILTER (WHERE own AND timestamp < kept_since) AS old, min(timestamp) FILTER (WHERE own) AS first_seen
   FROM limits CROSS JOIN same
@@ -150,6 +161,31 @@ SELECT
 {{ sums(of_ids) }}
 FROM ids
 -- step: merged
+WITH named AS (
+-- who asked what; without a hash of the prompt, the same number of tokens of the same model
+  SELECT role, request_id, timestamp, failed, previous_request_id, coalesce(session_id, user_tag) AS who,
+    coalesce(prompt_hash, model_name || ', ' || CAST(input_tokens AS VARCHAR)) AS what, coalesce(total_latency_ms, 0) AS took
+  FROM {{ logs }}
+  WHERE request_id IS NOT NULL AND coalesce(session_id, user_tag) IS NOT NULL
+),
+failures AS (
+  SELECT role, request_id AS failed_id, timestamp AS failed_at, who, what, took FROM named WHERE failed AND what IS NOT NULL
+),
+counted AS (
+  SELECT count(DISTINCT failed_id) AS failures FROM failures
+),
+retried AS (
+  SELECT DISTINCT request_id AS id
+  FROM failures
+  JOIN named ON named.who = failures.who AND named.what = failures.what AND (named.role IS NOT DISTINCT FROM failures.role)
+  WHERE request_id <> failed_id AND previous_request_id IS NULL
+    AND CAST(arrow_cast(timestamp, 'Int64') AS DOUBLE) - CAST(arrow_cast(failed_at, 'Int64') AS DOUBLE) BETWEEN 1000 AND (failures.took + 30000) * 1000000
+)
+SELECT
+{{ sums(of_retries) }}
+FROM counted
+CROSS JOIN (SELECT id FROM retried EXCEPT SELECT request_id FROM {{ logs }} WHERE previous_request_id IS NOT NULL)
+-- step: retries
 WITH batched AS (
   SELECT batch_id, count(DISTINCT request_id) AS members, max(batch_size) AS size, max(batch_size) = min(batch_size) AS alike
   FROM {{ logs }}

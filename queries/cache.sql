@@ -93,6 +93,7 @@ cells AS (
     sum(CAST(cached_tokens AS DECIMAL(38, 0))) AS cached_tokens,
     exact_sum(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS ratios,
     count(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS ratio_count,
+    min(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS least_ratio, max(CAST(cached_tokens AS DOUBLE) / nullif(input_tokens, 0)) AS largest_ratio,
     exact_sum(CASE WHEN NOT hit THEN prefill END) AS miss_prefill,
     sum(CAST(CASE WHEN NOT hit AND prefill IS NOT NULL THEN any_input END AS DOUBLE)) AS miss_tokens,
     exact_sum(CASE WHEN hit THEN prefill END) AS hit_prefill,
@@ -112,7 +113,8 @@ grouped AS (
     {{ keys }}
     sum(requests) AS requests, sum(known) AS known, sum(hits) AS hits,
     sum(input_tokens) AS input_tokens, sum(cached_tokens) AS cached_tokens,
-    exact_sum(ratios) / nullif(sum(ratio_count), 0) AS mean_hit_ratio,
+-- rounding must not lead outside what was there
+    least(greatest(exact_sum(ratios) / nullif(sum(ratio_count), 0), min(least_ratio)), max(largest_ratio)) AS mean_hit_ratio,
     exact_sum(CASE WHEN cached_tokens = 0 THEN 0.0 ELSE CAST(cached_tokens AS DOUBLE) * ms_per_missed_token END) AS saved_prefill_ms,
     sum(CASE WHEN ms_per_missed_token IS NULL THEN cached_tokens ELSE cached_tokens * 0 END) AS unvalued_tokens,
     sum(CASE WHEN hit_prefill / nullif(hit_tokens, 0) >= ms_per_missed_token THEN hits ELSE 0 END) AS hits_not_faster,

@@ -4,7 +4,7 @@
 -- example: capacity --by tenant --tokens-at end --month 2025-06 logs/
 -- sampled: refused
 -- param: by dimensions | what to group by
--- param: tokens_at choice start end | count the tokens of a request when it arrives, or when its answer ends
+-- param: tokens_at choice start spread end | count the tokens of a request when it arrives, evenly until its answer ends, or when it ends
 -- param: percentiles percentiles 50,95,99 | which percentiles to show
 -- column: measure | requests by their arrival, tokens (input and output), or requests at once
 -- column: span | a minute of the clock; any stretch of so many seconds, the last included; or an instant
@@ -22,17 +22,35 @@ WITH read AS (
     input_tokens IS NULL AND output_tokens IS NULL AS unknown
   FROM {{ logs }}
 ),
-placed AS (
-  SELECT *, {{ "coalesce(ended, arrived)" if tokens_at == "end" else "arrived" }} AS counted_at FROM read
+{% if tokens_at == "spread" %}
+{% set length = "(arrow_cast(ended, 'Int64') - arrow_cast(arrived, 'Int64'))" %}
+pieces AS (
+-- one a second, of a longer request sixty
+  SELECT *, CASE WHEN ended > arrived THEN least(greatest({{ length }} / 1000000000, 1), 60) ELSE 1 END AS pieces FROM read
 ),
+split AS (
+  SELECT *, unnest(range(0, pieces)) AS piece FROM pieces
+),
+placed AS (
+  SELECT arrived, ended, piece, {{ keys }}unknown,
+    CASE WHEN ended > arrived THEN arrived + arrow_cast({{ length }} / (2 * pieces) * (2 * piece + 1), 'Duration(Nanosecond)') ELSE arrived END AS counted_at,
+    CAST(CAST(tokens AS DECIMAL(38, 0)) * (piece + 1) / pieces AS BIGINT) - CAST(CAST(tokens AS DECIMAL(38, 0)) * piece / pieces AS BIGINT) AS tokens
+  FROM split
+),
+{% else %}
+placed AS (
+  SELECT *, 0 AS piece, {{ "coalesce(ended, arrived)" if tokens_at == "end" else "arrived" }} AS counted_at FROM read
+),
+{% endif %}
 listed AS (
   SELECT {{ keys }}
-    count(*) AS requests,
-    count(arrived) AS dated, count(*) FILTER (WHERE arrived IS NOT NULL AND NOT unknown) AS with_tokens,
-    count(*) FILTER (WHERE ended > arrived) AS with_end,
-    array_agg(arrived) FILTER (WHERE arrived IS NOT NULL) AS arrivals,
-    array_agg(CAST(1 AS BIGINT)) FILTER (WHERE arrived IS NOT NULL) AS ones,
-    array_agg(ended) FILTER (WHERE arrived IS NOT NULL) AS ends,
+    count(*) FILTER (WHERE piece = 0) AS requests,
+    count(arrived) FILTER (WHERE piece = 0) AS dated,
+    count(*) FILTER (WHERE piece = 0 AND arrived IS NOT NULL AND NOT unknown) AS with_tokens,
+    count(*) FILTER (WHERE piece = 0 AND ended > arrived) AS with_end,
+    array_agg(arrived) FILTER (WHERE piece = 0 AND arrived IS NOT NULL) AS arrivals,
+    array_agg(CAST(1 AS BIGINT)) FILTER (WHERE piece = 0 AND arrived IS NOT NULL) AS ones,
+    array_agg(ended) FILTER (WHERE piece = 0 AND arrived IS NOT NULL) AS ends,
     array_agg(counted_at) FILTER (WHERE arrived IS NOT NULL) AS times,
     array_agg(tokens) FILTER (WHERE arrived IS NOT NULL) AS amounts
   FROM placed

@@ -3,11 +3,12 @@
 -- example: compare --split version --a v2.3.0 --b v2.4.0 logs/
 -- example: compare --split day --a 2025-06-02 --b 2025-06-09 --metric ttft logs/
 -- example: compare --split source_file --a old.csv --b new.csv old.csv new.csv
+-- example: compare --a "where stream" --b "where NOT stream" --metric tpot logs/
 -- sampled: refused
 -- param: by dimensions input-bucket | the parts that are compared with each other
 -- param: split dimensions version | what tells A from B: a dimension or a column
--- param: a text ! | its value on side A
--- param: b text ! | its value on side B
+-- param: a side ! | its value on side A, or `where` and a condition on records
+-- param: b side ! | its value on side B, or `where` and a condition on records
 -- param: metric metric total | the duration to compare
 -- param: percentiles percentiles 50,95 | which percentiles to compare
 -- param: confidence number 0.99 0.5..0.9999 | of the bounds, by 2000 bootstrap draws
@@ -35,7 +36,7 @@ WITH read AS (
   SELECT
     {{ keyed }}
 -- a record may be on both sides: what is compared with itself must not differ
-    coalesce({{ split[0].text }} = $a, false) AS is_a, coalesce({{ split[0].text }} = $b, false) AS is_b,
+    coalesce({{ a.condition if a is mapping else split[0].text ~ " = $a" }}, false) AS is_a, coalesce({{ b.condition if b is mapping else split[0].text ~ " = $b" }}, false) AS is_b,
     bucket(output_tokens, $output_edges) AS output_cell,
     CASE WHEN failed IS NOT TRUE THEN {{ metric[0].column }} END AS measure,
     failed, output_tokens,

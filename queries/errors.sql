@@ -110,63 +110,64 @@ counted AS (
     {% for factor in factors %}factor_{{ loop.index }}, {% endfor %}{% for dimension in dimensions %}asked_{{ loop.index }}, {% endfor %}'all')) AS part
   FROM staged
 ),
-told_apart AS (
-  SELECT part['factor'] AS number, part['value'] AS value, part['hour'] AS hour, part['cell'] AS cell,
-    split_part(part['error'], chr(31), 1) AS kind, nullif(split_part(part['error'], chr(31), 2), chr(30)) AS code,
-    nullif(split_part(part['error'], chr(31), 3), chr(30)) AS stage,
+numbered AS (
+  SELECT part['factor'] AS number, part['value'] AS value, part['hour'] AS hour, part['cell'] AS cell, part['error'] AS error,
     part['n'] AS n, part['first_seen'] AS first_seen, part['last_seen'] AS last_seen
   FROM counted
 )
 SELECT CASE number{% for factor in factors %} WHEN {{ loop.index }} THEN '{{ factor.name }}'{% endfor %}{% for dimension in dimensions %} WHEN {{ factors | length + loop.index }} THEN '{{ dimension.name | replace("'", "") }}'{% endfor %} END AS factor,
-  number, value, hour, cell, kind, code, stage, n, first_seen, last_seen
-FROM told_apart
+  number, value, hour, cell, error, n, first_seen, last_seen
+FROM numbered
 -- step: counts
 {% set day = "CAST(arrow_cast(local_part(hour, 'date', $zone, $week_start), 'Date32') AS VARCHAR)" %}
-SELECT factor, value, hour, cell, kind, code, stage, n, first_seen, last_seen FROM counts WHERE factor IS NOT NULL
-UNION ALL
-SELECT 'input bucket', bucket_label(cell, $input_edges), hour, -1, kind, code, stage, n, first_seen, last_seen
-FROM counts WHERE number = {{ everything }} AND cell IS NOT NULL
-UNION ALL
-SELECT 'version, input bucket', concat(value, ', ', bucket_label(cell, $input_edges)), hour, cell, kind, code, stage, n, first_seen, last_seen
-FROM counts WHERE factor = 'version' AND cell IS NOT NULL
-UNION ALL
-SELECT 'gpu, hour', concat(value, ', ', to_char(hour, '%Y-%m-%dT%H:%MZ')), hour, cell, kind, code, stage, n, first_seen, last_seen
-FROM counts WHERE factor = 'gpu' AND hour IS NOT NULL
-UNION ALL
-SELECT 'business line, day', concat(value, ', ', {{ day }}), hour, cell, kind, code, stage, n, first_seen, last_seen
-FROM counts WHERE factor = 'business line' AND hour IS NOT NULL
+WITH listed AS (
+  SELECT factor, value, hour, cell, error, n, first_seen, last_seen FROM counts WHERE factor IS NOT NULL
+  UNION ALL
+-- a length is not held against others of its own length
+  SELECT 'input bucket', bucket_label(cell, $input_edges), hour, -1, error, n, first_seen, last_seen
+  FROM counts WHERE number = {{ everything }} AND cell IS NOT NULL
+  UNION ALL
+  SELECT 'version, input bucket', concat(value, ', ', bucket_label(cell, $input_edges)), hour, cell, error, n, first_seen, last_seen
+  FROM counts WHERE factor = 'version' AND cell IS NOT NULL
+  UNION ALL
+  SELECT 'gpu, hour', concat(value, ', ', to_char(hour, '%Y-%m-%dT%H:%MZ')), hour, cell, error, n, first_seen, last_seen
+  FROM counts WHERE factor = 'gpu' AND hour IS NOT NULL
+  UNION ALL
+  SELECT 'business line, day', concat(value, ', ', {{ day }}), hour, cell, error, n, first_seen, last_seen
+  FROM counts WHERE factor = 'business line' AND hour IS NOT NULL
+)
+-- without nulls, so that joins go by all columns
+SELECT factor, value, coalesce(arrow_cast(hour, 'Int64'), -1) AS hour, coalesce(cell, -2) AS cell, error, n, first_seen, last_seen FROM listed
 -- step: long
 WITH observed AS (
-  SELECT factor, value, kind, code, stage, sum(n) AS errors, min(first_seen) AS first_seen, max(last_seen) AS last_seen
-  FROM long WHERE kind IS NOT NULL
-  GROUP BY factor, value, kind, code, stage
+  SELECT factor, value, error, sum(n) AS errors, min(first_seen) AS first_seen, max(last_seen) AS last_seen
+  FROM long WHERE error IS NOT NULL
+  GROUP BY factor, value, error
 ),
 others AS (
 -- of one hour and length: how often each error came
-  SELECT factor, hour, cell, kind, code, stage, CAST(sum(n) AS DOUBLE) / max(everything) AS rate
+  SELECT factor, hour, cell, error, CAST(sum(n) AS DOUBLE) / max(everything) AS rate
   FROM (SELECT *, sum(n) OVER (PARTITION BY factor, hour, cell) AS everything FROM long)
-  WHERE kind IS NOT NULL
-  GROUP BY factor, hour, cell, kind, code, stage
+  WHERE error IS NOT NULL
+  GROUP BY factor, hour, cell, error
 ),
 present AS (
   SELECT factor, value, hour, cell, sum(n) AS n FROM long GROUP BY factor, value, hour, cell
 ),
 sized AS (
-  SELECT factor, value, sum(n) AS requests, sum(CASE WHEN cell IS NULL THEN n ELSE 0 END) AS of_unknown_length
+  SELECT factor, value, sum(n) AS requests, sum(CASE WHEN cell = -2 THEN n ELSE 0 END) AS of_unknown_length
   FROM present GROUP BY factor, value
 ),
 foreseen AS (
-  SELECT present.factor, present.value, kind, code, stage, exact_sum(n * rate) AS expected
+  SELECT present.factor, present.value, error, exact_sum(n * rate) AS expected
   FROM present
-  JOIN others ON present.factor = others.factor AND (present.hour IS NOT DISTINCT FROM others.hour)
-    AND (present.cell IS NOT DISTINCT FROM others.cell)
-  GROUP BY present.factor, present.value, kind, code, stage
+  JOIN others ON present.factor = others.factor AND present.hour = others.hour AND present.cell = others.cell
+  GROUP BY present.factor, present.value, error
 ),
 tested AS (
   SELECT observed.*, requests, of_unknown_length, expected, sqrt(-2 * ln(0.025 / count(*) OVER ())) AS t
   FROM observed
-  JOIN foreseen ON observed.factor = foreseen.factor AND observed.value = foreseen.value AND observed.kind = foreseen.kind
-    AND (observed.code IS NOT DISTINCT FROM foreseen.code) AND (observed.stage IS NOT DISTINCT FROM foreseen.stage)
+  JOIN foreseen ON observed.factor = foreseen.factor AND observed.value = foreseen.value AND observed.error = foreseen.error
   JOIN sized ON observed.factor = sized.factor AND observed.value = sized.value
 ),
 bounded AS (
@@ -175,14 +176,15 @@ bounded AS (
   FROM tested
 )
 SELECT CASE WHEN factor LIKE '%input bucket' OR 2 * of_unknown_length > requests THEN 'info' ELSE 'warning' END AS severity,
-  kind, code, stage, factor, value, errors, requests, CAST(errors AS DOUBLE) / requests AS rate, expected,
+  split_part(error, chr(31), 1) AS kind, nullif(split_part(error, chr(31), 2), chr(30)) AS code, nullif(split_part(error, chr(31), 3), chr(30)) AS stage,
+  factor, value, errors, requests, CAST(errors AS DOUBLE) / requests AS rate, expected,
   errors / expected AS lift,
   errors * power(1 - 1 / (9.0 * errors) - z / (3 * sqrt(errors)), 3) / expected AS low,
   (errors + 1) * power(1 - 1 / (9.0 * (errors + 1)) + z / (3 * sqrt(errors + 1)), 3) / expected AS high,
   first_seen, last_seen
 FROM bounded
 WHERE errors >= greatest($min_count, 5) AND errors * power(greatest(1 - 1 / (9.0 * errors) - z / (3 * sqrt(errors)), 0), 3) > expected
-ORDER BY {{ sort }}severity DESC, errors - expected DESC, kind, code, stage, factor, value
+ORDER BY {{ sort }}severity DESC, errors - expected DESC, error, factor, value
 {% else %}
 named AS (
 -- what succeeded is one group, of which only the number counts

@@ -14,6 +14,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::unparser::expr_to_sql;
 use indicatif::HumanBytes;
 use jiff::{SignedDuration, Timestamp};
 
@@ -211,6 +212,15 @@ async fn ask_query(
     logs: &Logs,
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
+    let subject =
+        context.table_provider(if request.merges { "requests" } else { "logs" }).await.map_err(engine::in_words)?;
+    let table = DFSchema::try_from(subject.schema())?;
+    let check = |sql: &str| -> anyhow::Result<String> {
+        let checked = condition(context, sql, &table).with_context(|| format!("where {sql}"))?;
+        Ok(expr_to_sql(&checked).map_err(engine::in_words)?.to_string())
+    };
+    let values = values.into_iter().map(|(name, value)| Ok((name, value.checked(check)?)));
+    let values = values.collect::<anyhow::Result<Vec<_>>>()?;
     let values = match &request.pivot {
         Some(pivot) => {
             let by = vec![pivot.down.clone(), pivot.across.clone()];
@@ -273,18 +283,23 @@ fn sample_note(weighs: bool) -> Note {
 fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -> anyhow::Result<Option<Expr>> {
     let table = DFSchema::try_from(subject.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
-        let expression = context.parse_sql_expr(sql, &table).map_err(engine::in_words);
-        let expression = expression.with_context(|| format!("--where '{sql}'"))?;
-        let is_of_many = expression.exists(|part| Ok(is_of_many_records(part))).map_err(engine::in_words)?;
-        anyhow::ensure!(!is_of_many, ReportMistake::NotOfOneRecord { sql: sql.clone() });
-        let is_condition = expression.get_type(&table).map_err(engine::in_words)? == DataType::Boolean;
-        anyhow::ensure!(is_condition, ReportMistake::NoCondition { sql: sql.clone() });
+        let expression = condition(context, sql, &table).with_context(|| format!("--where '{sql}'"))?;
         // what the planner would do to a query's own condition: `now()` becomes an instant, constants are computed
         let context = SimplifyContext::builder().with_schema(Arc::new(table.clone())).with_current_time().build();
         let simplified = ExprSimplifier::new(context).simplify(expression).map_err(engine::in_words);
         simplified.with_context(|| format!("--where '{sql}'"))
     });
     Ok([time_range(request), typed.transpose()?].into_iter().flatten().reduce(Expr::and))
+}
+
+/// A condition on one record of a table.
+fn condition(context: &SessionContext, sql: &str, table: &DFSchema) -> anyhow::Result<Expr> {
+    let expression = context.parse_sql_expr(sql, table).map_err(engine::in_words)?;
+    let is_of_many = expression.exists(|part| Ok(is_of_many_records(part))).map_err(engine::in_words)?;
+    anyhow::ensure!(!is_of_many, ReportMistake::NotOfOneRecord { sql: sql.to_owned() });
+    let is_condition = expression.get_type(table).map_err(engine::in_words)? == DataType::Boolean;
+    anyhow::ensure!(is_condition, ReportMistake::NoCondition { sql: sql.to_owned() });
+    Ok(expression)
 }
 
 /// The asked time range alone, which holds for events too.

@@ -88,6 +88,7 @@ fn flag(parameter: &Parameter) -> Arg {
         ParameterKind::Span => arg.value_name("SPAN"),
         ParameterKind::Replay => arg.value_name("LIMITS"),
         ParameterKind::Table => arg.value_name("FILE").value_hint(ValueHint::FilePath),
+        ParameterKind::Side => arg.value_name("VALUE"),
         _ => arg.value_name("TEXT"),
     };
     match parameter.default.as_str() {

@@ -61,6 +61,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     let sums = Sums::of(&question.header.totals, &mut rows)?;
     notes.extend(request_notes(question, &sums, &source, request));
     notes.extend(few_values(question, &mut rows)?);
+    notes.extend(empty_sides(question, &mut rows)?);
     let columns = columns(question, &rows);
     let is_dimension = |column: &ReportColumn| question.dimensions.iter().any(|by| by.name == column.name);
     let labels: Vec<usize> = (0..columns.len()).filter(|&column| is_dimension(&columns[column])).collect();
@@ -271,6 +272,26 @@ fn few_values(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<No
         count: Some(few),
     });
     Ok(notes.collect())
+}
+
+/// A side of a comparison that no row has a measured request of is hardly what was meant.
+fn empty_sides(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    for side in ["a", "b"] {
+        let Ok(measured) = rows.schema().index_of(&format!("measured_{side}")) else { continue };
+        let mut is_empty = true;
+        for batch in rows.batches()? {
+            let counts = batch?.column(measured).clone();
+            is_empty &=
+                counts.as_primitive_opt::<Int64Type>().is_none_or(|counts| counts.iter().flatten().all(|n| n == 0));
+        }
+        if is_empty {
+            let value = question.values.get(side).map(|value| value.json().to_string()).unwrap_or_default();
+            let text = format!("side {side} has no measured request: is {value} written as in the logs?");
+            notes.push(Note { code: "empty_side".to_owned(), text, count: None });
+        }
+    }
+    Ok(notes)
 }
 
 /// How many values a percentile above the ninetieth needs before one lies beyond it.

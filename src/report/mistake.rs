@@ -11,7 +11,7 @@ pub enum ReportMistake {
     NoParameter { query: String, name: String, hint: String },
     #[error("--{flag} must be given: see --help")]
     Missing { flag: String },
-    #[error("--param {name}={text}: not {expected}")]
+    #[error("`{name}` is {text}, and not {expected}")]
     WrongValue { name: String, text: String, expected: String },
     #[error("`{report}` needs every request, and these logs are a sample (sample_weight): ask the whole logs")]
     NotOfASample { report: String },
@@ -31,12 +31,8 @@ pub enum ReportMistake {
     OutputIsALog { path: String, what: &'static str },
     #[error("-o and --rejects name the same file: the one would replace the other")]
     OneFileForTwo,
-    #[error(
-        "--where '{sql}' is no condition: it must be true or false for a record, as in --where \"input_tokens > 8192\""
-    )]
+    #[error("`{sql}` is no condition: it must be true or false for a record, as in --where \"input_tokens > 8192\"")]
     NoCondition { sql: String },
-    #[error(
-        "--where '{sql}' asks about many records, but a condition is about one; `infer-stats sql` can group and count"
-    )]
+    #[error("`{sql}` asks about many records, but a condition is about one; `infer-stats sql` can group and count")]
     NotOfOneRecord { sql: String },
 }

@@ -53,6 +53,8 @@ pub enum ParameterKind {
     Replay,
     /// A file that an answer was written to; `NAME` is the table of its rows.
     Table,
+    /// A side of a comparison: a value, or `where` and a condition on records.
+    Side,
 }
 
 impl Word for ParameterKind {
@@ -71,6 +73,7 @@ impl Word for ParameterKind {
         ("span", ParameterKind::Span),
         ("replay", ParameterKind::Replay),
         ("table", ParameterKind::Table),
+        ("side", ParameterKind::Side),
     ];
 }
 
@@ -89,6 +92,8 @@ pub enum ParameterValue {
     Span(i64, String),
     Replay(Replay),
     Table(PathBuf),
+    /// SQL as typed, not parsed yet; see [`ParameterValue::checked`].
+    Condition(String),
     /// A default that was left empty: `$name` is NULL, so that `$name IS NULL OR ...` makes a filter optional.
     Unset,
 }
@@ -168,6 +173,10 @@ impl Parameter {
                 ParameterValue::Number(number)
             }
             ParameterKind::Text => ParameterValue::Text(text.to_owned()),
+            ParameterKind::Side => match text.strip_prefix("where ") {
+                Some(condition) => ParameterValue::Condition(condition.trim().to_owned()),
+                None => ParameterValue::Text(text.to_owned()),
+            },
             ParameterKind::Choice => match self.choices.iter().find(|word| *word == text) {
                 Some(word) => ParameterValue::Text(word.clone()),
                 None => return Err(wrong(&self.choices.join(", ")).into()),
@@ -184,11 +193,25 @@ impl Parameter {
 }
 
 impl ParameterValue {
+    /// The value with a condition as `check` writes it; all else as it is.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub fn checked(self, check: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Self> {
+        match self {
+            ParameterValue::Condition(sql) => Ok(ParameterValue::Condition(check(&sql)?)),
+            other => Ok(other),
+        }
+    }
+
     /// The values as SQL binds them, by name; none for what shapes the statement instead.
     pub fn bound(&self, name: &str) -> Vec<(String, ScalarValue)> {
         let whole = |number: Option<i64>| ScalarValue::Int64(number);
         let value = match self {
-            ParameterValue::Dimensions(_) | ParameterValue::Metrics(_) | ParameterValue::Table(_) => return Vec::new(),
+            ParameterValue::Dimensions(_)
+            | ParameterValue::Metrics(_)
+            | ParameterValue::Table(_)
+            | ParameterValue::Condition(_) => return Vec::new(),
             ParameterValue::Replay(replay) => {
                 return vec![
                     (format!("{name}_ttl_ms"), whole(replay.ttl_ms)),
@@ -229,6 +252,7 @@ impl ParameterValue {
             ParameterValue::Replay(replay) => replay.text.clone().into(),
             // where it lies says nothing about the answer
             ParameterValue::Table(path) => path.file_name().map(|name| name.to_string_lossy()).into(),
+            ParameterValue::Condition(sql) => format!("where {sql}").into(),
             ParameterValue::Unset => serde_json::Value::Null,
         }
     }

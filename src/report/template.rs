@@ -178,6 +178,7 @@ fn template_value(value: &ParameterValue, week_start: WeekStart) -> minijinja::V
         ParameterValue::Integer(integer) => (*integer).into(),
         ParameterValue::Number(number) => (*number).into(),
         ParameterValue::Text(text) => text.clone().into(),
+        ParameterValue::Condition(sql) => context! { condition => sql.clone() },
         ParameterValue::Time(time) => time.to_string().into(),
         ParameterValue::Span(milliseconds, _) => (*milliseconds).into(),
         ParameterValue::Replay(replay) => replay.text.clone().into(),

@@ -65,8 +65,7 @@ impl Tally {
                 "used" => self.used += value as u64,
                 "outcome_unknown" => self.outcome_unknown += value as u64,
                 // 0 is a gauge that was never set
-                "first" if value > 0 => self.include(value as i64),
-                "last" if value > 0 => self.include(value as i64),
+                "first" | "last" if value > 0 => self.include(ungauged(value)),
                 _ => {}
             }
         }
@@ -84,6 +83,15 @@ impl Tally {
         self.first = Some(self.first.map_or(nanoseconds, |first| first.min(nanoseconds)));
         self.last = Some(self.last.map_or(nanoseconds, |last| last.max(nanoseconds)));
     }
+}
+
+/// A time as a gauge holds it, which has no sign: in the same order, and never 0.
+fn gauged(nanoseconds: i64) -> usize {
+    (nanoseconds.saturating_add(1) as u64 ^ (1 << 63)).max(1) as usize
+}
+
+fn ungauged(value: usize) -> i64 {
+    (value as u64 ^ (1 << 63)) as i64 - 1
 }
 
 /// The counters of one partition.
@@ -121,8 +129,7 @@ impl Counters {
         if let Some(timestamp) = self.timestamp {
             let times = batch.column(timestamp).as_primitive::<TimestampNanosecondType>();
             if let (Some(low), Some(high)) = (min(times), max(times)) {
-                // Epochs before 1970 do not fit a gauge; no log of a served model is that old.
-                let (low, high) = (low.max(1) as usize, high.max(1) as usize);
+                let (low, high) = (gauged(low), gauged(high));
                 if self.first.value() == 0 || low < self.first.value() {
                     self.first.set(low);
                 }

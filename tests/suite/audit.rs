@@ -195,3 +195,90 @@ fn a_weight_of_nothing_is_an_unknown_rate() {
     let expected = ["warning sampled at an unknown rate: 1 of 3", "info sampled records: 1 of 3"];
     assert_eq!(found(&audit(&records, &[])), expected);
 }
+
+#[test]
+fn units_that_differ_between_roles_and_clocks_of_a_part_are_found_by_their_ids() {
+    let workspace = Workspace::with("infer-stats.toml", ROLES);
+    let at = |id: u32, hour: u32, total: f64| {
+        json!({"request_id": format!("r{id}"), "timestamp": format!("2025-06-01T{hour:02}:{:02}:00Z", id % 60), "input_tokens": 100,
+               "output_tokens": 10, "total_latency_ms": total, "status": "success"})
+    };
+    // eleven of forty seconds where ms should stand; twelve of forty records eight hours off
+    let gateway: Vec<Value> = (0..40).map(|id| at(id, 2, if id < 11 { 1.5 } else { 1500.0 })).collect();
+    let engine: Vec<Value> = (0..40).map(|id| at(id, if id >= 28 { 10 } else { 2 }, 1400.0)).collect();
+    workspace.write("gateway.ndjson", ndjson(&gateway));
+    workspace.write("engine.ndjson", ndjson(&engine));
+    let report = workspace.report(&["audit", "gateway.ndjson", "engine.ndjson"]);
+    let expected = [
+        "error some of the engine's records are minutes off the gateway's: 12 of 40",
+        "error the gateway's total is a small part of the engine's: 11 of 40",
+    ];
+    assert_eq!(found(&report)[..2], expected);
+    assert_eq!(report.rows()[0]["example"], "28800.0 s");
+}
+
+#[test]
+fn a_retry_under_a_new_id_is_found_by_who_asked_what_after_a_failure() {
+    let tried = |id: &str, second: u32, fields: Value| {
+        let mut tried =
+            record(id, json!({"timestamp": format!("2025-06-01T10:00:{second:02}Z"), "user": "u", "prompt_hash": "p"}));
+        tried.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        tried
+    };
+    let workspace = Workspace::with_records(&[
+        tried("first", 0, json!({"status": "error"})),
+        // another user, another prompt, the same id again, one that names the first, one that is too late
+        tried("other", 1, json!({"user": "v"})),
+        tried("else", 1, json!({"prompt_hash": "q"})),
+        tried("first", 2, json!({"attempt": 2})),
+        tried("named", 3, json!({"previous_request_id": "first"})),
+        tried("again", 4, json!({})),
+        tried("late", 59, json!({})),
+    ]);
+    let report = workspace.report(&["audit", "log.ndjson"]);
+    assert!(
+        found(&report).contains(&"warning a retry under a new id that names no other: 1 of 1".to_owned()),
+        "{:?}",
+        found(&report)
+    );
+    let row = report.rows().iter().find(|row| row["check"].as_str().unwrap().contains("new id")).unwrap();
+    assert_eq!(row["example"], "again");
+}
+
+#[test]
+fn a_ttft_of_nothing_of_everything_or_below_its_stages_is_named() {
+    let timed = |id: &str, ttft: f64, queue: f64, prefill: f64| {
+        record(
+            id,
+            json!({"ttft_ms": ttft, "queue_wait_ms": queue, "prefill_time_ms": prefill, "total_latency_ms": 9000.0, "output_tokens": 50}),
+        )
+    };
+    let workspace = Workspace::with_records(&[
+        timed("fine", 300.0, 100.0, 200.0),
+        timed("zero", 0.0, 0.0, 0.0),
+        timed("all", 9000.0, 4000.0, 5000.0),
+        timed("seconds", 0.3, 100.0, 200.0),
+    ]);
+    let found = found(&workspace.report(&["audit", "log.ndjson"]));
+    for expected in [
+        "error no time until the first token: 1 of 4",
+        "warning TTFT is the whole total: 1 of 3",
+        "error TTFT below queue + prefill: 1 of 4",
+    ] {
+        assert!(found.contains(&expected.to_owned()), "{expected}: {found:?}");
+    }
+}
+
+#[test]
+fn numbers_of_cards_and_persons_are_found_in_tags() {
+    let tagged = |id: &str, tag: &str| record(id, json!({"user": tag}));
+    let workspace = Workspace::with_records(&[
+        tagged("a", "chat-user-0156 4111 1111 1111 1111"),
+        tagged("b", "chat-user-4111111111111112"),
+        tagged("c", "11010519491231002X"),
+        tagged("4111111111111111", "plain"),
+    ]);
+    let found = found(&workspace.report(&["audit", "log.ndjson"]));
+    let personal: Vec<&String> = found.iter().filter(|line| line.contains("number")).collect();
+    assert_eq!(personal, ["error a card number: 1 of 4", "error an identity number: 1 of 4"]);
+}

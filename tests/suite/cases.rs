@@ -427,3 +427,46 @@ fn a_breached_gate_has_an_exit_code_of_its_own_and_still_prints_the_report() {
     workspace.run(&[&gate[..], &["nowhere.ndjson"]].concat()).exits(1);
     workspace.run(&["audit", "--fail-on", "sometimes", "log.ndjson"]).exits(2);
 }
+
+/// A report that reads the logs twice told and kept every rejected line twice.
+#[test]
+fn a_rejected_line_is_told_and_kept_once_however_often_the_logs_are_read() {
+    let workspace = Workspace::with("log.ndjson", "{\"request_id\":\"a\",\"latency_ms\":5}\n[1]\n");
+    for report in [&["latency"][..], &["slow"], &["audit"], &["compare", "--a", "x", "--b", "y"]] {
+        let run = workspace.run(&[report, &["--rejects", "rejects.jsonl", "log.ndjson"]].concat()).exits(0);
+        assert_eq!(workspace.read("rejects.jsonl").lines().count(), 1, "{report:?}");
+        assert_eq!(run.text().matches("log.ndjson:2").count(), 1, "{report:?}: {}", run.text());
+    }
+}
+
+/// Words of other producers for what others call length and content_filter.
+#[test]
+fn words_of_all_producers_are_hidden_failures() {
+    let reasons = ["PROHIBITED_CONTENT", "SPII", "guardrail_intervened", "model_context_window_exceeded", "end_turn"];
+    let records: Vec<Value> = reasons
+        .iter()
+        .map(|reason| {
+            json!({"request_id": reason, "timestamp": "2025-06-01T10:00:00Z", "http_status": 200, "output_tokens": 3,
+                   "finish_reason": reason})
+        })
+        .collect();
+    let report = Workspace::with_records(&records).report(&["errors", "log.ndjson"]);
+    let shown = |row: &Value| format!("{} {}", row["kind"], row["code"]).replace('"', "");
+    let mut rows: Vec<String> = report.rows().iter().map(shown).collect();
+    rows.sort();
+    let expected = [
+        "filtered PROHIBITED_CONTENT",
+        "filtered SPII",
+        "filtered guardrail_intervened",
+        "truncated model_context_window_exceeded",
+    ];
+    assert_eq!(rows, expected);
+}
+
+/// The mean of equal ratios is that ratio, to the last digit.
+#[test]
+fn a_mean_of_equal_ratios_is_the_ratio() {
+    let record = |id: u32| json!({"request_id": id.to_string(), "timestamp": "2025-06-01T10:00:00Z", "model": "m", "input_tokens": 1000, "cached_tokens": 800});
+    let report = Workspace::with_records(&[record(1), record(2), record(3)]).report(&["cache", "log.ndjson"]);
+    assert_eq!(report.row()["mean_hit_ratio"], 0.8);
+}

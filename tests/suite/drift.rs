@@ -64,3 +64,24 @@ fn generated_logs_do_not_drift() {
     let report = workspace.report(&["drift", "gateway.ndjson", "engine.ndjson", "app.ndjson"]);
     assert_eq!(found(&report), [""; 0]);
 }
+
+#[test]
+fn a_business_line_whose_inputs_grow_is_named_with_the_day_and_by_how_much() {
+    // lengths from 50 to 150, each day another few
+    let length = |day: u32, number: u32| 50 + (number * 37 + day * 11) % 101;
+    let report = drift(|day, number, record| {
+        let times = if day >= 4 && number < 70 { 2 } else { 1 };
+        set(record, "input_tokens", json!(times * length(day, number)))
+    });
+    // of the 350 of line a 140 came on the last two days
+    let [row] = report.rows() else { panic!("{:?}", found(&report)) };
+    assert_eq!(
+        (&row["check"], &row["found"], &row["of"]),
+        (&json!("longer inputs of a business line"), &json!(140), &json!(350))
+    );
+    let example = row["example"].as_str().unwrap();
+    assert!(example.starts_with("a: x ") && example.ends_with(" since 2025-06-04"), "{example}");
+    let times: f64 = example.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!((1.9..2.1).contains(&times), "{example}");
+    assert_eq!(found(&drift(|day, number, record| set(record, "input_tokens", json!(length(day, number))))), [""; 0]);
+}

@@ -138,3 +138,20 @@ fn a_gpu_that_fails_for_an_hour_and_a_line_that_is_cut_from_a_day_on_are_found()
     let is_planted = |warning: &String| warning.starts_with("9 ") || warning.contains("finance_ai");
     assert!(warnings.iter().all(is_planted), "{warnings:?}");
 }
+
+#[test]
+fn texts_that_break_answers_are_found_by_what_is_in_them() {
+    // one in forty tags of a line has an escape sequence in it, and most of these come back empty
+    let workspace = week(|record, number| {
+        if record["business_line"] == "support" && number % 40 == 0 {
+            record["user_tag"] = json!("widget\u{1b}[31m-user");
+            if number % 120 > 0 {
+                record["error_code"] = json!(0);
+                record["finish_reason"] = json!("stop");
+                record["output_tokens"] = json!(0);
+            }
+        }
+    });
+    let warnings = found(&workspace, "warning");
+    assert!(warnings.contains(&"stop text: control characters".to_owned()), "{warnings:?}");
+}

@@ -39,6 +39,7 @@ mod requests;
 mod reuse;
 mod sample;
 mod settings;
+mod shadow;
 mod slow;
 mod sql;
 mod traffic;

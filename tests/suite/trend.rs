@@ -138,3 +138,24 @@ fn tokens_that_nobody_logged_have_no_peak() {
     let report = workspace.report(&["capacity", "--percentiles", "50", "log.ndjson"]);
     assert_eq!(shown(&report, &["measure", "p50", "peak", "left_out"])[3], "tokens null null 1");
 }
+
+#[test]
+fn tokens_can_be_spread_from_arrival_to_end() {
+    // 600 tokens from half past to half a minute later: half in each of two minutes
+    let workspace = Workspace::with_records(&[
+        json!({"request_id": "a", "timestamp": "2025-06-01T10:00:30Z", "input_tokens": 500, "output_tokens": 100, "total_latency_ms": 60_000}),
+        json!({"request_id": "b", "timestamp": "2025-06-01T10:05:00Z", "input_tokens": 7, "output_tokens": null, "total_latency_ms": null}),
+    ]);
+    let peak = |tokens_at: &str| {
+        let report = workspace.report(&["capacity", "--tokens-at", tokens_at, "log.ndjson"]);
+        let row = |measure: &str| {
+            let is_it = |row: &&Value| row["measure"] == measure && row["span"] == "calendar minute";
+            report.rows().iter().find(is_it).unwrap().clone()
+        };
+        assert_eq!((&row("requests")["counted"], &row("tokens")["counted"]), (&json!(2), &json!(2)));
+        (row("tokens")["peak"].clone(), row("tokens")["peak_at"].clone())
+    };
+    assert_eq!(peak("start"), (json!(600), json!("2025-06-01T10:00:00+00:00")));
+    assert_eq!(peak("spread"), (json!(300), json!("2025-06-01T10:00:00+00:00")));
+    assert_eq!(peak("end"), (json!(600), json!("2025-06-01T10:01:00+00:00")));
+}

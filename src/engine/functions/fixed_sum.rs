@@ -183,10 +183,15 @@ impl Total {
         (self.sum.count > 0 && !sum.is_nan()).then_some(sum)
     }
 
-    /// The sum divided by the number of values.
+    /// The sum divided by the number of values, rounded once: never below the least or above the largest of equal values.
     pub fn mean(self) -> Option<f64> {
-        let count = self.sum.count as f64;
-        self.sum().map(|sum| sum / count)
+        let count = self.sum.count;
+        if count > 0 && self.outliers.is_empty() && i64::try_from(self.sum.whole).is_ok() {
+            let fixed = (self.sum.whole << FRACTION_BITS) | i128::from(self.sum.fraction);
+            let (whole, rest) = (fixed.div_euclid(i128::from(count)), fixed.rem_euclid(i128::from(count)));
+            return Some((whole as f64 + rest as f64 / count as f64) / ONE);
+        }
+        self.sum().map(|sum| sum / count as f64)
     }
 }
 
@@ -248,6 +253,18 @@ mod tests {
     fn read(sums: &mut FixedSums) -> Option<f64> {
         let answers = sums.answers(EmitTo::All).unwrap();
         answers.as_primitive::<Float64Type>().iter().next().unwrap()
+    }
+
+    #[test]
+    fn the_mean_of_equal_values_is_their_value() {
+        for value in [0.8, 0.1, 1.0 / 3.0, 0.7, 12_345.678, 0.0] {
+            for count in [3, 7, 1000] {
+                let mut means = FixedSums::new(Total::mean);
+                means.resize(1);
+                (0..count).for_each(|_| means.add(0, value));
+                assert_eq!(read(&mut means), Some(value), "{count} times {value}");
+            }
+        }
     }
 
     #[test]

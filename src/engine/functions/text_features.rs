@@ -139,53 +139,58 @@ fn of_char(letter: char) -> u16 {
     }
 }
 
-/// What the numbers of a text are, each taken as a whole: digits, with single blanks or dashes in between, that no letter
-/// touches.
+/// What the numbers of a text are: a run of digits, or of several with single blanks or dashes in between, that no letter
+/// touches. A number may follow another, as in `user 0156 4111 1111 1111 1111`.
 fn numbers(text: &[u8]) -> u16 {
+    /// A card has the most parts: 4 of 4 digits; a phone number may have one more.
+    const MOST_PARTS: usize = 5;
+    let runs = runs(text);
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let before = |start: usize| start.checked_sub(1).and_then(|before| text.get(before));
     let mut found = 0;
-    let mut at = 0;
-    while at < text.len() {
-        if !text[at].is_ascii_digit() {
-            at += 1;
-            continue;
-        }
-        let start = at;
+    for (first, &(start, _)) in runs.iter().enumerate().filter(|(_, run)| !is_letter(before(run.0))) {
         let mut digits: Vec<u8> = Vec::with_capacity(20);
-        let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
-        while is_digit(at) || (matches!(text.get(at), Some(b' ' | b'-')) && is_digit(at + 1)) {
-            if is_digit(at) {
-                digits.push(text[at] - b'0');
+        let mut parts: Vec<usize> = Vec::with_capacity(MOST_PARTS);
+        for (place, &(from, to)) in runs.iter().enumerate().skip(first).take(MOST_PARTS) {
+            let is_apart = place > first && (from != runs[place - 1].1 + 1 || !matches!(text[from - 1], b' ' | b'-'));
+            if is_apart {
+                break;
             }
-            at += 1;
+            digits.extend(text[from..to].iter().map(|byte| byte - b'0'));
+            parts.push(to - from);
+            let has_check_letter = matches!(text.get(to), Some(b'X' | b'x')) && !is_letter(text.get(to + 1));
+            if has_check_letter && parts == [17] {
+                found |= number(&[&digits[..], &[10]].concat(), &[18], false);
+            }
+            if !is_letter(text.get(to)) {
+                found |= number(&digits, &parts, before(start) == Some(&b'+'));
+            }
         }
-        let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        let before = start.checked_sub(1).and_then(|before| text.get(before));
-        let has_check_letter = matches!(text.get(at), Some(b'X' | b'x'));
-        if is_letter(before) {
-            continue;
-        }
-        if digits.len() == 17 && has_check_letter && !is_letter(text.get(at + 1)) {
-            digits.push(10);
-        } else if is_letter(text.get(at)) {
-            continue;
-        }
-        found |= number(&digits, before == Some(&b'+'), text[start..at].iter().any(|byte| !byte.is_ascii_digit()));
     }
     found
 }
 
-fn number(digits: &[u8], has_plus: bool, is_grouped: bool) -> u16 {
-    if is_identity_number(digits) {
-        IDENTITY
-    } else if is_card_number(digits) {
-        CARD
-    } else if has_plus && (10..=14).contains(&digits.len()) && digits[0] > 0 {
-        PHONE
-    } else if digits.len() == 11 && digits[0] == 1 && digits[1] >= 3 && !is_grouped {
+/// Where digits follow each other.
+fn runs(text: &[u8]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in (0..text.len()).filter(|&at| text[at].is_ascii_digit()) {
+        match runs.last_mut() {
+            Some((_, end)) if *end == at => *end = at + 1,
+            _ => runs.push((at, at + 1)),
+        }
+    }
+    runs
+}
+
+/// What a number is, by its digits and the lengths of the parts that it is written in.
+fn number(digits: &[u8], parts: &[usize], has_plus: bool) -> u16 {
+    match parts {
+        [18] if is_identity_number(digits) => IDENTITY,
+        [_] | [4, 4, 4, 4] | [4, 6, 5] if is_card_number(digits) => CARD,
+        _ if has_plus && (10..=14).contains(&digits.len()) && digits[0] > 0 => PHONE,
         // a mobile phone in China
-        PHONE
-    } else {
-        0
+        [11] | [3, 4, 4] if digits[0] == 1 && digits[1] >= 3 => PHONE,
+        _ => 0,
     }
 }
 
@@ -263,6 +268,8 @@ mod tests {
         assert_eq!(named("路径"), ["other letters"]);
         assert_eq!(named("mail me: a.b@mail.example.org"), ["e-mail address"]);
         assert_eq!(named("13812345678"), ["phone number"]);
+        assert_eq!(named("chat-widget-user-0156 138 1234 5678"), ["phone number"]);
+        assert_eq!(named("report-writer-user-0156 4111 1111 1111 1111"), ["card number"]);
         assert_eq!(named("+49 170 1234567"), ["phone number"]);
         assert_eq!(named("sk-abcdefghijklmnop1234"), ["key or token"]);
         assert_eq!(named("key=AKIAABCDEFGHIJKLMNOP"), ["key or token"]);
