@@ -101,8 +101,10 @@
    "effect": "seconds, ms or us are mixed up: percentiles are wrong", "fix": "look for one version or host that logs another unit, and --map it"},
 ] %}
 {% set of_retries = [
-  {"severity": "warning", "check": "a retry under a new id that names no other", "found": "count(*)", "of": "max(failures)", "example": "min(id)",
+  {"severity": "warning", "check": "a retry under a new id that names no other", "found": "CASE WHEN max(naming) > 0 THEN count(id) ELSE 0 END", "of": "max(failures)", "example": "min(id)",
    "effect": "one request counts as two, and its first try as a failure of its own", "fix": "keep the id, or log previous_request_id"},
+  {"severity": "info", "check": "a request like one that failed just before", "found": "CASE WHEN max(naming) > 0 THEN 0 ELSE count(id) END", "of": "max(failures)", "example": "min(id)",
+   "effect": "one request may count as two", "fix": "log previous_request_id, or read the log that has it too"},
 ] %}
 {% set checks = {"records": of_records, "retries": of_retries, "merged": of_ids, "batches": of_batches, "cells": of_cells} %}
 {% macro sums(checks) %}
@@ -172,7 +174,7 @@ failures AS (
   SELECT role, request_id AS failed_id, timestamp AS failed_at, who, what, took FROM named WHERE failed AND what IS NOT NULL
 ),
 counted AS (
-  SELECT count(DISTINCT failed_id) AS failures FROM failures
+  SELECT count(DISTINCT CASE WHEN failed AND what IS NOT NULL THEN request_id END) AS failures, count(previous_request_id) AS naming FROM named
 ),
 retried AS (
   SELECT DISTINCT request_id AS id
@@ -184,7 +186,7 @@ retried AS (
 SELECT
 {{ sums(of_retries) }}
 FROM counted
-CROSS JOIN (SELECT id FROM retried EXCEPT SELECT request_id FROM {{ logs }} WHERE previous_request_id IS NOT NULL)
+LEFT JOIN (SELECT id FROM retried EXCEPT SELECT request_id FROM {{ logs }} WHERE previous_request_id IS NOT NULL) AS fresh ON true
 -- step: retries
 WITH batched AS (
   SELECT batch_id, count(DISTINCT request_id) AS members, max(batch_size) AS size, max(batch_size) = min(batch_size) AS alike

@@ -4,7 +4,7 @@
 -- example: capacity --by tenant --tokens-at end --month 2025-06 logs/
 -- sampled: refused
 -- param: by dimensions | what to group by
--- param: tokens_at choice start spread end | count the tokens of a request when it arrives, evenly until its answer ends, or when it ends
+-- param: tokens_at choice start spread end | count the tokens of a request when it arrives, evenly until its answer ends (in pieces of a second, sixty of longer ones), or when it ends
 -- param: percentiles percentiles 50,95,99 | which percentiles to show
 -- column: measure | requests by their arrival, tokens (input and output), or requests at once
 -- column: span | a minute of the clock; any stretch of so many seconds, the last included; or an instant
@@ -26,7 +26,7 @@ WITH read AS (
 {% set length = "(arrow_cast(ended, 'Int64') - arrow_cast(arrived, 'Int64'))" %}
 pieces AS (
 -- one a second, of a longer request sixty
-  SELECT *, CASE WHEN ended > arrived THEN least(greatest({{ length }} / 1000000000, 1), 60) ELSE 1 END AS pieces FROM read
+  SELECT *, CASE WHEN ended > arrived THEN least(({{ length }} - 1) / 1000000000 + 1, 60) ELSE 1 END AS pieces FROM read
 ),
 split AS (
   SELECT *, unnest(range(0, pieces)) AS piece FROM pieces

@@ -13,7 +13,7 @@
 -- param: percentiles percentiles 50,95 | which percentiles to compare
 -- param: confidence number 0.99 0.5..0.9999 | of the bounds, by 2000 bootstrap draws
 -- param: tolerance number 0.05 0..10 | changes within this are no difference
--- param: detectable number 0.2 0..10 | nor is what chance explains, where a change of this size can be ruled out
+-- param: detectable number 0.2 0..10 | nor is what chance explains, where the bounds rule out a change of this size; where they do not, it is inconclusive
 -- param: min_count integer 30 0..1000000000 | fewer measured requests on a side are inconclusive
 -- param: seed integer 1 | of the draws: the same seed gives the same bounds
 -- column: scope | one part, or all with the same mix of parts and output buckets on both sides
@@ -22,8 +22,8 @@
 -- column: change ratio | B / A - 1
 -- column: low ratio | lower bound of the change
 -- column: high ratio | upper bound of the change
--- column: a_ms ms | the percentile on side A
--- column: b_ms ms | the percentile on side B
+-- column: a_ms ms | the percentile on side A, over all as `percentile` says
+-- column: b_ms ms | the percentile on side B, over all as `percentile` says
 -- column: measured_a requests | requests of A that did not fail and have the duration
 -- column: measured_b requests | requests of B that did not fail and have the duration
 -- column: error_rate_a ratio | failed / requests whose outcome is known, on side A
@@ -85,7 +85,7 @@ SELECT scope,
     WHEN found[3] >= -$tolerance AND found[4] <= $tolerance THEN 'no difference'
     WHEN found[3] > 0 THEN 'worse'
     WHEN found[4] < 0 THEN 'better'
-    WHEN abs(found[2] / found[1] - 1) <= $tolerance OR (found[3] > -$detectable AND found[4] < $detectable) THEN 'no difference'
+    WHEN found[3] > -$detectable AND found[4] < $detectable THEN 'no difference'
     ELSE 'inconclusive'
   END AS verdict,
   found[2] / found[1] - 1 AS change, found[3] AS low, found[4] AS high, found[1] AS a_ms, found[2] AS b_ms,

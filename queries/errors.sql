@@ -16,7 +16,7 @@
 -- column: lift | errors / expected
 -- column: low | lower bound of the lift at 95 %, for as many looks as were taken (Byar's bounds of a Poisson count, Bonferroni)
 -- column: high | upper bound of the lift
--- column: kind | failed; or behind a success: truncated (length), filtered (content_filter), empty (no output)
+-- column: kind | failed; or behind a success: truncated (length), filtered (content_filter), empty (no output), unfinished (no finish reason, where nine in ten answers have one; not with --find)
 -- column: code | the error code as logged, else the HTTP status, the finish reason or the status
 -- column: name | what the settings call the code
 -- column: stage | the stage that failed
@@ -73,6 +73,9 @@ judged AS (
       WHEN normal_reason = 'length' THEN 'truncated'
       WHEN normal_reason = 'content_filter' THEN 'filtered'
       WHEN output_tokens = 0 AND coalesce(normal_reason, 'stop') = 'stop' THEN 'empty'
+{% if not find %}
+      WHEN failed = false AND finish_reason IS NULL AND output_tokens > 0 THEN 'unfinished'
+{% endif %}
     END AS kind
   FROM reasoned
 ),
@@ -84,7 +87,7 @@ told AS (
         CASE WHEN http_status >= 400 THEN CAST(http_status AS VARCHAR) END,
         CASE WHEN normal_reason IN ('abort', 'error') THEN finish_reason END,
         status, 'unknown')
-    WHEN kind IS NOT NULL THEN finish_reason END AS code,
+    WHEN kind IS NOT NULL THEN coalesce(finish_reason, CASE kind WHEN 'unfinished' THEN CAST(http_status AS VARCHAR) END) END AS code,
     CASE WHEN kind IS NOT NULL THEN coalesce(error_stage, array_element(CAST($error_stages AS VARCHAR[]), known_code)) END AS said_stage,
     coalesce(http_status, TRY_CAST(error_code AS BIGINT)) AS http
   FROM judged
@@ -190,7 +193,7 @@ named AS (
 -- what succeeded is one group, of which only the number counts
   SELECT
     {{ keys }}
-    kind, code, stage, seen, after_first_token, tenant, user_tag, input_tokens, output_tokens,
+    kind, code, stage, seen, after_first_token, finish_reason, tenant, user_tag, input_tokens, output_tokens,
     CASE WHEN kind IS NOT NULL THEN array_element(CAST($error_names AS VARCHAR[]), known_code) END AS name,
     CASE WHEN stage IS NULL THEN NULL WHEN said_stage IS NULL THEN 'derived' WHEN error_stage IS NULL THEN 'settings'
       ELSE 'log' END AS stage_from,
@@ -201,7 +204,7 @@ grouped AS (
   SELECT
     {{ keys }}
     kind, code, name, stage, stage_from, normal_reason,
-    count(*) AS requests,
+    count(*) AS requests, count(finish_reason) AS with_reason,
     count(*) FILTER (WHERE after_first_token) AS after_first_token,
     nullif(count(DISTINCT CASE WHEN kind IS NOT NULL THEN tenant END), 0) AS tenants,
     nullif(count(DISTINCT CASE WHEN kind IS NOT NULL THEN user_tag END), 0) AS users,
@@ -211,12 +214,17 @@ grouped AS (
   FROM named
   GROUP BY {{ keys }}kind, code, name, stage, stage_from, normal_reason
 ),
+told_apart AS (
+-- where many answers have no reason, its lack says nothing
+  SELECT *, CASE WHEN kind <> 'unfinished' OR 9 * unfinished < with_any THEN kind END AS shown_kind
+  FROM (SELECT *, sum(CASE kind WHEN 'unfinished' THEN requests ELSE 0 END) OVER () AS unfinished, sum(with_reason) OVER () AS with_any FROM grouped)
+),
 shared AS (
-  SELECT *,
+  SELECT * EXCEPT (kind, shown_kind), shown_kind AS kind,
     sum(requests) OVER ({{ partition_by }}) AS all_requests,
-    sum(CASE WHEN kind IS NOT NULL THEN requests END)
+    sum(CASE WHEN shown_kind IS NOT NULL THEN requests END)
       OVER ({{ partition_by }}) AS all_errors
-  FROM grouped
+  FROM told_apart
 )
 SELECT
   {{ labelled }}

@@ -5,7 +5,7 @@
 -- sampled: refused
 -- param: rate number 0.1 0.000001..1 | which part of the ordinary records to keep
 -- param: by dimensions business-line,version,input-bucket | what none may vanish of: each group has a rate of its own
--- param: least integer 30 1..1000000000 | a group with fewer records than that at the rate is kept at ten times the rate, else whole
+-- param: least integer 30 0..1000000000 | a group with fewer records than that at the rate is kept at ten times the rate, else whole
 -- param: long_output integer 2048 0..1000000000 | answers of at least so many tokens are all kept
 -- param: seed integer 1 | of the draw: the same seed keeps the same ids
 -- column: sample_weight | how many records of its group the record stands for: all of them / the kept ones; 1 where all are kept
@@ -20,32 +20,32 @@
 WITH read AS (
   SELECT
     {{ keyed }}
-    {{ chance }} AS chance
+    {{ chance }} AS __chance
   FROM {{ logs }}
   WHERE NOT {{ whole }}
 ),
 counted AS (
   SELECT
     {{ keys }}
-    count(*) AS records, count(*) FILTER (WHERE chance < $rate) AS kept, count(*) FILTER (WHERE chance < 10 * $rate) AS kept_of_few
+    count(*) AS records, count(*) FILTER (WHERE __chance < $rate) AS kept, count(*) FILTER (WHERE __chance < 10 * $rate) AS kept_of_few
   FROM read
   {{ group_by }}
 )
 SELECT {{ keys }}
-  CASE WHEN kept >= $least THEN $rate WHEN kept_of_few >= $least THEN 10 * $rate ELSE 1.0 END AS rate,
-  CASE WHEN kept >= $least THEN CAST(records AS DOUBLE) / kept WHEN kept_of_few >= $least THEN CAST(records AS DOUBLE) / kept_of_few ELSE 1.0 END AS weight
+  CASE WHEN kept >= greatest($least, 1) THEN $rate WHEN kept_of_few >= greatest($least, 1) THEN 10 * $rate ELSE 1.0 END AS __rate,
+  CASE WHEN kept >= greatest($least, 1) THEN CAST(records AS DOUBLE) / kept WHEN kept_of_few >= greatest($least, 1) THEN CAST(records AS DOUBLE) / kept_of_few ELSE 1.0 END AS __weight
 FROM counted
 -- step: strata
 WITH read AS (
   SELECT *,
     {{ keyed }}
-    {{ chance }} AS chance, {{ whole }} AS whole
+    {{ chance }} AS __chance, {{ whole }} AS __whole
   FROM {{ logs }}
 )
-SELECT read.* EXCEPT (sample_weight, source_file, source_offset, chance, whole{% for dimension in dimensions %}, {{ dimension.key }}{% endfor %}),
-  CASE WHEN whole THEN 1.0 ELSE weight END AS sample_weight
+SELECT read.* EXCEPT (sample_weight, source_file, source_offset, __chance, __whole{% for dimension in dimensions %}, {{ dimension.key }}{% endfor %}),
+  CASE WHEN __whole THEN 1.0 ELSE __weight END AS sample_weight
 FROM read
 {{ "LEFT JOIN strata ON " ~ same if dimensions else "CROSS JOIN strata" }}
-WHERE whole OR chance < rate
+WHERE __whole OR __chance < __rate
 ORDER BY {{ sort }}timestamp, source_file, source_offset
 {{ limit }}

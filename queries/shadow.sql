@@ -10,6 +10,7 @@
 -- param: metric metric total | the duration to compare
 -- param: tolerance number 0.05 0..10 | changes within this are no difference
 -- param: min_count integer 30 1..1000000000 | fewer pairs are inconclusive
+-- column: scope | all pairs, or one part of them
 -- column: input_bucket | input tokens on side A, lower edge included
 -- column: verdict | worse, better, no difference, or inconclusive, on side B
 -- column: change ratio | median over the pairs of B / A - 1
@@ -24,7 +25,6 @@
 -- column: only_b requests | keys that are on side B alone
 -- column: failed_a requests | keys on both sides that failed on A alone
 -- column: failed_b requests | keys on both sides that failed on B alone
--- total: pairs only_a only_b failed_a failed_b
 WITH read AS (
   SELECT {{ key[0].value }} AS id, timestamp, source_file, source_offset, input_tokens, output_tokens, failed,
     coalesce({{ a.condition if a is mapping else split[0].text ~ " = $a" }}, false) AS is_a,
@@ -45,7 +45,7 @@ paired AS (
   GROUP BY id
 ),
 grouped AS (
-  SELECT cell, count(measure_a / measure_b) AS pairs, percentiles(measure_b / measure_a, [0.5]) AS middle,
+  SELECT cell, grouping(cell) AS is_all, count(measure_a / measure_b) AS pairs, percentiles(measure_b / measure_a, [0.5]) AS middle,
     array_sort(array_agg(measure_b / measure_a) FILTER (WHERE measure_b / measure_a IS NOT NULL)) AS ratios,
     count(*) FILTER (WHERE measure_b > measure_a) AS slower,
     median(CASE WHEN measure_b IS NOT NULL THEN measure_a END) AS a_ms, median(CASE WHEN measure_a IS NOT NULL THEN measure_b END) AS b_ms,
@@ -55,7 +55,7 @@ grouped AS (
     count(*) FILTER (WHERE on_a AND on_b AND failed_a AND NOT failed_b) AS failed_a,
     count(*) FILTER (WHERE on_a AND on_b AND failed_b AND NOT failed_a) AS failed_b
   FROM paired
-  GROUP BY cell
+  GROUP BY GROUPING SETS ((), (cell))
 ),
 ranked AS (
 -- of n values the median lies between those at n/2 -+ 2.576 sqrt(n)/2, counted from 1, in 99 of 100 cases
@@ -66,7 +66,7 @@ ranked AS (
 bounded AS (
   SELECT *, middle[1] - 1 AS change, ratios[low_rank] - 1 AS low, ratios[high_rank] - 1 AS high FROM ranked
 )
-SELECT bucket_label(cell, $input_edges) AS input_bucket,
+SELECT CASE is_all WHEN 1 THEN 'all' ELSE 'part' END AS scope, bucket_label(cell, $input_edges) AS input_bucket,
   CASE WHEN pairs < $min_count THEN 'inconclusive'
     WHEN low >= -$tolerance AND high <= $tolerance THEN 'no difference'
     WHEN low > 0 THEN 'worse'
@@ -75,5 +75,5 @@ SELECT bucket_label(cell, $input_edges) AS input_bucket,
   change, low, high, pairs, CAST(slower AS DOUBLE) / nullif(pairs, 0) AS slower, a_ms, b_ms,
   CAST(same_output AS DOUBLE) / nullif(with_output, 0) AS same_output, only_a, only_b, failed_a, failed_b
 FROM bounded
-ORDER BY {{ sort }}cell NULLS LAST
+ORDER BY {{ sort }}is_all DESC, cell NULLS LAST
 {{ limit }}

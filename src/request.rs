@@ -221,6 +221,9 @@ impl Request {
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
         let profiles = Catalog::with(&config.profiles);
         let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
+        if output.pivot.is_some() && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. }) {
+            return Err(Mistake::PivotOfNoReport);
+        }
         if output.pivot.is_some() && ask.groups() {
             return Err(Mistake::PivotAndBy);
         }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
@@ -19,6 +20,7 @@ use indicatif::HumanBytes;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cli;
+use crate::engine::mistake::SqlMistake;
 use crate::engine::{self, OutOfMemory, Statement, session};
 use crate::frame::{self, pivot::Axes};
 use crate::generate;
@@ -235,7 +237,10 @@ async fn ask_query(
     let mut statement = filled.statement(request)?;
     if logs.are_sampled() {
         match query.header.sampled {
-            Sampled::Weighted => statement.weighs = true,
+            Sampled::Weighted => {
+                refuse_unknown_rates(context, logs, request).await?;
+                statement.weighs = true;
+            }
             Sampled::AsRecords => {}
             Sampled::Refused => return Err(ReportMistake::NotOfASample { report: query.name.clone() }.into()),
         }
@@ -261,10 +266,55 @@ async fn ask_statement(
     }
     let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
     let answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
-    let answer = answer.map_err(|error| if error.is::<OutOfMemory>() { error.context(memory()) } else { error })?;
+    let answer = answer.map_err(|error| match statement.stored.first() {
+        _ if error.is::<OutOfMemory>() => error.context(memory()),
+        Some((_, path)) if error.is::<SqlMistake>() => {
+            error.context(format!("is {} what this report compares with?", path.display()))
+        }
+        _ => error,
+    })?;
     let mut report = answer::report(question, answer, logs, request)?;
+    if statement.weighs {
+        // its counts are no longer those of values
+        report.notes.retain(|note| note.code != "few_values");
+    }
     report.notes.extend(logs.are_sampled().then(|| sample_note(statement.weighs)));
+    report.notes.extend(several_roles(request, logs, question.header));
     Ok(report)
+}
+
+/// A total that some records are part of, nobody knows how often, is no total. What can be read only once is not looked at
+/// before: there such totals are null.
+async fn refuse_unknown_rates(context: &SessionContext, logs: &Logs, request: &Request) -> anyhow::Result<()> {
+    if !logs.files.iter().all(|file| file.input.is_file()) {
+        return Ok(());
+    }
+    let table = if request.merges { "requests" } else { "logs" };
+    let weight = Column::SampleWeight.name();
+    let counting = Statement::new(format!("SELECT count(*) FROM {table} WHERE {weight} IS NULL"), Vec::new());
+    let mut answer = engine::run(context, engine::plan(context, &counting).await?, logs.bytes(), true).await?;
+    let unknown: i64 = answer
+        .rows
+        .batches()?
+        .map(|batch| Ok(batch?.column(0).as_primitive::<Int64Type>().value(0)))
+        .sum::<anyhow::Result<i64>>()?;
+    anyhow::ensure!(unknown == 0, ReportMistake::UnknownRate { count: unknown });
+    Ok(())
+}
+
+/// Records of a request in the logs of several roles are each counted, unless they are put together.
+fn several_roles(request: &Request, logs: &Logs, header: &Header) -> Option<Note> {
+    let is_of_requests =
+        matches!(request.ask, Ask::Latency(_) | Ask::Report { .. }) && header.sampled != Sampled::AsRecords;
+    let roles = logs.roles();
+    (is_of_requests && !request.merges && roles.len() > 1).then(|| Note {
+        code: "several_roles".to_owned(),
+        text: format!(
+            "the logs of {} are read, and a request that stands in several of them is counted in each: --requests counts it once",
+            roles.join(" and ")
+        ),
+        count: None,
+    })
 }
 
 fn sample_note(weighs: bool) -> Note {
@@ -326,8 +376,11 @@ fn between(since: Option<Timestamp>, until: Option<Timestamp>) -> Option<Expr> {
 }
 
 fn is_of_many_records(expression: &Expr) -> bool {
-    use Expr::{AggregateFunction, Exists, InSubquery, ScalarSubquery, WindowFunction};
-    matches!(expression, AggregateFunction(_) | WindowFunction(_) | ScalarSubquery(_) | InSubquery(_) | Exists(_))
+    use Expr::{AggregateFunction, Exists, InSubquery, ScalarSubquery, Unnest, WindowFunction};
+    matches!(
+        expression,
+        AggregateFunction(_) | Unnest(_) | WindowFunction(_) | ScalarSubquery(_) | InSubquery(_) | Exists(_)
+    )
 }
 
 fn latency_values(latency: &Latency) -> Vec<(String, ParameterValue)> {

@@ -11,7 +11,7 @@
 -- param: share number 0.5 0..1 | nor in a smaller part of the windows
 -- param: min_count integer 30 1..1000000000 | a window with fewer measured requests does not count
 -- column: severity | error: breached; info: all else
--- column: status | breached; unconfirmed: deviates in too few windows; ok; too few windows: fewer than --windows; no baseline: of no version of the model at this length, or with fewer than 10 requests above the percentile
+-- column: status | breached: so many windows deviate, or are above the limit and do so all together; unconfirmed: above the limit beyond chance, in too few windows; ok; too few windows: fewer than --windows; no baseline: of no version of the model at this length, with windows of this length or this percentile, or with fewer than 10 requests above the percentile
 -- column: model | the model that answered
 -- column: version | its version
 -- column: input_bucket | input tokens, lower edge included
@@ -19,6 +19,7 @@
 -- column: percentile | of the requests of a window
 -- column: judged windows | windows that have enough measured requests
 -- column: deviating windows | of them those in which more requests are above the limit than may be above the percentile: by 3 standard deviations, of the window's count and of the baseline's own
+-- column: above_limit windows | judged windows whose percentile is above the limit
 -- column: limit_ms ms | baseline x (1 + tolerance), or the highest window of the good period, if that is more
 -- column: change ratio | median of the windows' percentiles / baseline - 1
 -- column: value_ms ms | median of the windows' percentiles
@@ -38,6 +39,7 @@ WITH stored AS (
     CAST(metric AS VARCHAR) AS metric, CAST(percentile AS VARCHAR) AS percentile,
     CAST(measured AS BIGINT) AS measured, CAST(value_ms AS DOUBLE) AS value_ms, CAST(high_ms AS DOUBLE) AS high_ms
   FROM against
+  WHERE CAST(window_ms AS BIGINT) = $every
 ),
 versions AS (
   SELECT model, version, input_bucket, sum(measured) AS measured FROM stored GROUP BY model, version, input_bucket
@@ -102,22 +104,27 @@ compared AS (
 grouped AS (
   SELECT model_name, model_version, cell, metric_number, metric, percentile_number, percentile, baseline_version, base, highest,
     count(*) AS judged, count(*) FILTER (WHERE deviates) AS deviating, median(value) AS value_ms,
+    coalesce(count(*) FILTER (WHERE value > highest), 0) AS above_limit,
+-- windows that are each too small may be beyond chance together
+    coalesce(sum(above) > sum(measured) * (1 - fraction)
+      + 3 * sqrt(sum(measured) * fraction * (1 - fraction) * (1 + CAST(sum(measured) AS DOUBLE) / max(base_measured))), false) AS deviates_together,
     min(window_start) FILTER (WHERE deviates) AS first_deviating, max(window_start) FILTER (WHERE deviates) AS last_deviating
   FROM compared
-  GROUP BY model_name, model_version, cell, metric_number, metric, percentile_number, percentile, baseline_version, base, highest
+  GROUP BY model_name, model_version, cell, metric_number, metric, percentile_number, percentile, fraction, baseline_version, base, highest
 ),
 judged AS (
   SELECT *,
     CASE WHEN highest IS NULL THEN 'no baseline'
       WHEN deviating >= $windows AND deviating >= $share * judged THEN 'breached'
-      WHEN deviating > 0 THEN 'unconfirmed'
+      WHEN above_limit >= $windows AND above_limit >= $share * judged AND deviates_together THEN 'breached'
+      WHEN deviating > 0 OR deviates_together THEN 'unconfirmed'
       WHEN judged < $windows THEN 'too few windows'
       ELSE 'ok' END AS status
   FROM grouped
 )
 SELECT CASE status WHEN 'breached' THEN 'error' ELSE 'info' END AS severity, status,
   model_name AS model, model_version AS version, bucket_label(cell, $input_edges) AS input_bucket, metric, percentile,
-  judged, deviating, value_ms / base - 1 AS change, value_ms, base AS baseline_ms, highest AS limit_ms, baseline_version,
+  judged, deviating, above_limit, value_ms / base - 1 AS change, value_ms, base AS baseline_ms, highest AS limit_ms, baseline_version,
   first_deviating, last_deviating
 FROM judged
 ORDER BY {{ sort }}CASE status WHEN 'breached' THEN 1 WHEN 'unconfirmed' THEN 2 ELSE 3 END, change DESC NULLS LAST,

@@ -10,6 +10,7 @@
 -- column: input_bucket | input tokens, lower edge included
 -- column: metric | ttft, tpot or total, of requests that did not fail
 -- column: percentile | of the requests of a window
+-- column: window_ms ms | length of a window
 -- column: windows windows | windows that have enough measured requests
 -- column: measured requests | measured requests in them
 -- column: value_ms ms | median of the windows' percentiles
@@ -40,7 +41,7 @@ CROSS JOIN (VALUES{% for metric in metrics %} ({{ loop.index }}, '{{ metric }}')
 CROSS JOIN (VALUES{% for percentile in percentiles %} ({{ loop.index }}, '{{ percentile.name }}'){{ "" if loop.last else "," }}{% endfor %}) AS wanted (percentile_number, percentile)
 -- step: windows
 SELECT model_name AS model, model_version AS version, bucket_label(cell, $input_edges) AS input_bucket, metric, percentile,
-  count(*) AS windows, sum(measured) AS measured, median(value) AS value_ms, min(value) AS low_ms, max(value) AS high_ms
+  $every AS window_ms, count(*) AS windows, sum(measured) AS measured, median(value) AS value_ms, min(value) AS low_ms, max(value) AS high_ms
 FROM windows
 WHERE measured >= $min_count
 GROUP BY model_name, model_version, cell, metric_number, metric, percentile_number, percentile

@@ -11,14 +11,15 @@ use crate::request::{Color, Dimension, Format, Matching, THREADS, WeekStart};
 #[derive(Debug, Args)]
 pub struct GroupFlags {
     /// Dimensions to group by: input-bucket, model, tenant, hour, ... or a column
-    #[arg(long, value_name = "LIST", value_delimiter = ',', long_help = by_help())]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', long_help = by_help(""))]
     pub by: Vec<String>,
 }
 
-pub(super) fn by_help() -> String {
+pub(super) fn by_help(default: &str) -> String {
     let words: Vec<&str> = Dimension::words().collect();
+    let without = if default.is_empty() { "one row over everything" } else { default };
     format!(
-        "Dimensions to group by, separated by commas; without any, one row over everything\n\n\
+        "Dimensions to group by, separated by commas; without any, {without}\n\n\
          One of {}, or the name of a column, as in request_id",
         words.join(", ")
     )

@@ -71,7 +71,8 @@ fn flag(parameter: &Parameter) -> Arg {
     match parameter.kind {
         ParameterKind::Flag => return arg.action(ArgAction::SetTrue),
         ParameterKind::Dimensions if parameter.name == "by" => {
-            return arg.value_name("LIST").value_delimiter(',').action(ArgAction::Append).long_help(by_help());
+            let help = by_help(&parameter.default);
+            return arg.value_name("LIST").value_delimiter(',').action(ArgAction::Append).long_help(help);
         }
         _ => {}
     }

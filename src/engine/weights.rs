@@ -198,6 +198,7 @@ impl Parts<'_> {
             }
             // the least, the most, and how many different ones there are at least
             ("min" | "max" | "bool_or" | "bool_and" | "count", _) => self.part(call, asked.clone()),
+            ("breakdown", _) => return Err(refusal("who fails more often than others")),
             (other, _) => return Err(refusal(&format!("`{other}`"))),
         })
     }

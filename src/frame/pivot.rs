@@ -50,7 +50,11 @@ pub fn pivot(report: Report, axes: Axes) -> anyhow::Result<Report> {
     };
     let (down_values, across_values, measures) = (column(down)?, column(across)?, column(measure)?);
     let down_labels = labels(&down_values, &report.zone)?;
-    let across_labels = labels(&across_values, &report.zone)?;
+    let mut across_labels = labels(&across_values, &report.zone)?;
+    // the rows have a column of that name already
+    for label in across_labels.iter_mut().filter(|label| **label == axes.down.name) {
+        *label = format!("{}={label}", axes.across.name);
+    }
 
     // rows by number, in the order of the answer
     let mut first_rows: Vec<u32> = Vec::new();
@@ -101,6 +105,7 @@ pub fn pivot(report: Report, axes: Axes) -> anyhow::Result<Report> {
     let mut pivoted = Rows::new(schema.clone());
     pivoted.push(RecordBatch::try_new(schema, arrays)?)?;
     let unit = if measured.unit.is_empty() { String::new() } else { format!(", in {}", measured.unit) };
+    report.notes.retain(|note| note.code != "few_values");
     report.notes.insert(
         0,
         Note {
@@ -162,13 +167,18 @@ fn labels(values: &ArrayRef, zone: &TimeZone) -> anyhow::Result<Vec<String>> {
         };
         return nanoseconds.as_primitive::<Int64Type>().iter().map(label).collect();
     }
-    let options = FormatOptions::default().with_null(UNKNOWN);
+    let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(values, &options)?;
-    Ok((0..values.len()).map(|row| formatter.value(row).to_string()).collect())
+    let named = |row: usize| (!values.is_null(row)).then(|| formatter.value(row).to_string());
+    let names: Vec<Option<String>> = (0..values.len()).map(named).collect();
+    // somebody may be called so
+    let missing = if names.iter().flatten().any(|name| name == UNKNOWN) { MISSING } else { UNKNOWN };
+    Ok(names.into_iter().map(|name| name.unwrap_or_else(|| missing.to_owned())).collect())
 }
 
 /// What a missing value is called.
 const UNKNOWN: &str = "unknown";
+const MISSING: &str = "not logged";
 
 /// Where a label stands among others of its dimension: buckets by their lower edge, weekdays as they follow each other, numbers
 /// by size, all else by letters; the unknown last.
@@ -196,7 +206,11 @@ impl Place {
             DimensionKey::Period(_) | DimensionKey::IdPrefix => None,
             DimensionKey::HourOfDay | DimensionKey::Column(_) => label.parse().ok(),
         };
-        Self { is_unknown: label == UNKNOWN, number: number.unwrap_or(i64::MAX), label: label.to_owned() }
+        Self {
+            is_unknown: label == UNKNOWN || label == MISSING,
+            number: number.unwrap_or(i64::MAX),
+            label: label.to_owned(),
+        }
     }
 }
 

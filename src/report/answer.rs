@@ -62,6 +62,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     notes.extend(request_notes(question, &sums, &source, request));
     notes.extend(few_values(question, &mut rows)?);
     notes.extend(empty_sides(question, &mut rows)?);
+    notes.extend(nothing_compared(&mut rows)?);
     let columns = columns(question, &rows);
     let is_dimension = |column: &ReportColumn| question.dimensions.iter().any(|by| by.name == column.name);
     let labels: Vec<usize> = (0..columns.len()).filter(|&column| is_dimension(&columns[column])).collect();
@@ -274,11 +275,24 @@ fn few_values(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<No
     Ok(notes.collect())
 }
 
+/// A baseline that fits nothing gates nothing.
+fn nothing_compared(rows: &mut Rows) -> anyhow::Result<Option<Note>> {
+    let Ok(baseline) = rows.schema().index_of("baseline_ms") else { return Ok(None) };
+    for batch in rows.batches()? {
+        let values = batch?.column(baseline).clone();
+        if values.null_count() < values.len() {
+            return Ok(None);
+        }
+    }
+    let text = "nothing was compared: the baseline holds no such models, buckets, percentiles, or windows of this length (--every)";
+    Ok(Some(Note { code: "nothing_compared".to_owned(), text: text.to_owned(), count: None }))
+}
+
 /// A side of a comparison that no row has a measured request of is hardly what was meant.
 fn empty_sides(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<Note>> {
     let mut notes = Vec::new();
-    for side in ["a", "b"] {
-        let Ok(measured) = rows.schema().index_of(&format!("measured_{side}")) else { continue };
+    for (side, column) in [("a", "measured_a"), ("b", "measured_b"), ("a, or b,", "pairs")] {
+        let Ok(measured) = rows.schema().index_of(column) else { continue };
         let mut is_empty = true;
         for batch in rows.batches()? {
             let counts = batch?.column(measured).clone();
@@ -286,8 +300,14 @@ fn empty_sides(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<N
                 counts.as_primitive_opt::<Int64Type>().is_none_or(|counts| counts.iter().flatten().all(|n| n == 0));
         }
         if is_empty {
-            let value = question.values.get(side).map(|value| value.json().to_string()).unwrap_or_default();
-            let text = format!("side {side} has no measured request: is {value} written as in the logs?");
+            let value = |side: &str| question.values.get(side).map(|value| value.json().to_string());
+            let text = match value(side) {
+                Some(value) => format!("side {side} has no measured request: is {value} written as in the logs?"),
+                None => {
+                    "no request is on both sides: are they written as in the logs, and do they have the key in common?"
+                        .to_owned()
+                }
+            };
             notes.push(Note { code: "empty_side".to_owned(), text, count: None });
         }
     }

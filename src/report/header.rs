@@ -109,13 +109,8 @@ impl Header {
 
     /// What the header says about an output column.
     pub fn column(&self, name: &str) -> Option<&ColumnHelp> {
-        self.columns.iter().find(|help| help.matches(name))
-    }
-}
-
-impl ColumnHelp {
-    fn matches(&self, name: &str) -> bool {
-        fits(&self.pattern, name)
+        let exact = self.columns.iter().find(|help| help.pattern == name);
+        exact.or_else(|| self.columns.iter().find(|help| fits(&help.pattern, name)))
     }
 }
 

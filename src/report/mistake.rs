@@ -25,6 +25,13 @@ pub enum ReportMistake {
         "--pivot: the answer has several rows for {row} and {column}: ask for one metric, or narrow it with --where"
     )]
     PivotOfSeveral { row: String, column: String },
+    #[error(
+        "{count} records were sampled at an unknown rate (sample_weight is no positive number), so that no total can be told: \
+         leave them out with --where \"sample_weight > 0\", or give the log its rate"
+    )]
+    UnknownRate { count: i64 },
+    #[error("could not read {path}: {reason}")]
+    NoAnswerFile { path: String, reason: String },
     #[error("{path} holds no rows of an answer: write it with --format json, jsonl or parquet, and -o")]
     NotAnAnswer { path: String },
     #[error("{path} is one of the logs: name another file for the {what}")]

@@ -173,9 +173,11 @@ impl Parameter {
                 ParameterValue::Number(number)
             }
             ParameterKind::Text => ParameterValue::Text(text.to_owned()),
-            ParameterKind::Side => match text.strip_prefix("where ") {
-                Some(condition) => ParameterValue::Condition(condition.trim().to_owned()),
-                None => ParameterValue::Text(text.to_owned()),
+            ParameterKind::Side => match text.split_once(char::is_whitespace) {
+                Some((word, condition)) if word.eq_ignore_ascii_case("where") => {
+                    ParameterValue::Condition(condition.trim().to_owned())
+                }
+                _ => ParameterValue::Text(text.to_owned()),
             },
             ParameterKind::Choice => match self.choices.iter().find(|word| *word == text) {
                 Some(word) => ParameterValue::Text(word.clone()),

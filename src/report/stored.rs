@@ -23,34 +23,39 @@ pub fn table(path: &Path) -> anyhow::Result<MemTable> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
-        .with_context(|| format!("could not read {}", path.display()))?;
+        .map_err(|error| ReportMistake::NoAnswerFile { path: path.display().to_string(), reason: error.to_string() })?;
     let not_an_answer = || ReportMistake::NotAnAnswer { path: path.display().to_string() };
     let batches = if bytes.starts_with(b"PAR1") {
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).ok().with_context(not_an_answer)?;
-        reader.build()?.collect::<Result<Vec<_>, _>>()?
+        let none = RecordBatch::new_empty(reader.schema().clone());
+        std::iter::once(Ok(none)).chain(reader.build()?).collect::<Result<Vec<_>, _>>()?
     } else {
-        vec![batch(&rows(&bytes).with_context(not_an_answer)?)?]
+        let (names, rows) = rows(&bytes).with_context(not_an_answer)?;
+        vec![batch(&names, &rows)?]
     };
     let schema = batches.first().with_context(not_an_answer)?.schema();
     Ok(MemTable::try_new(schema, vec![batches])?)
 }
 
-/// The rows of a report, or lines that are rows; None where there is none.
-fn rows(bytes: &[u8]) -> Option<Vec<Row>> {
+/// The columns and rows of a report, or of lines that are rows; None where it is neither.
+fn rows(bytes: &[u8]) -> Option<(Vec<String>, Vec<Row>)> {
     let values =
         serde_json::Deserializer::from_slice(bytes).into_iter::<Value>().collect::<Result<Vec<_>, _>>().ok()?;
-    let rows = match values.as_slice() {
-        [Value::Object(report)] if report.contains_key("rows") => report["rows"].as_array()?.clone(),
-        _ => values,
+    let named = |column: &Value| column["name"].as_str().map(str::to_owned);
+    let (names, rows) = match values.as_slice() {
+        [Value::Object(report)] if report.contains_key("rows") => {
+            (report.get("columns")?.as_array()?.iter().map(named).collect(), report["rows"].as_array()?.clone())
+        }
+        [Value::Object(first), ..] => (Some(first.keys().cloned().collect()), values),
+        _ => return None,
     };
     let rows: Option<Vec<Row>> =
         rows.into_iter().map(|row| if let Value::Object(row) = row { Some(row) } else { None }).collect();
-    rows.filter(|rows| !rows.is_empty())
+    Some((names?, rows?))
 }
 
 /// Rows as columns: whole numbers, numbers, flags, or else texts.
-fn batch(rows: &[Row]) -> anyhow::Result<RecordBatch> {
-    let names: Vec<&String> = rows[0].keys().collect();
+fn batch(names: &[String], rows: &[Row]) -> anyhow::Result<RecordBatch> {
     let column = |name: &str| -> ArrayRef {
         let values: Vec<&Value> = rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null)).collect();
         let all = |fits: fn(&Value) -> bool| {
@@ -71,7 +76,7 @@ fn batch(rows: &[Row]) -> anyhow::Result<RecordBatch> {
             Arc::new(values.iter().map(text).collect::<StringArray>())
         }
     };
-    Ok(RecordBatch::try_from_iter_with_nullable(names.iter().map(|name| (name.as_str(), column(name), true)))?)
+    Ok(RecordBatch::try_from_iter_with_nullable(names.iter().map(|name| (name, column(name), true)))?)
 }
 
 #[cfg(test)]
@@ -81,14 +86,17 @@ mod tests {
     #[test]
     fn a_report_and_lines_are_rows_with_types_and_gaps() {
         let lines = b"{\"a\":1,\"b\":null,\"c\":\"x\"}\n{\"a\":2,\"b\":0.5,\"c\":null}\n";
-        let report = b"{\"report\":\"r\",\"rows\":[{\"a\":1,\"b\":null,\"c\":\"x\"},{\"a\":2,\"b\":0.5,\"c\":null}]}";
+        let report = b"{\"report\":\"r\",\"columns\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}],\"rows\":[{\"a\":1,\"b\":null,\"c\":\"x\"},{\"a\":2,\"b\":0.5,\"c\":null}]}";
         for bytes in [&lines[..], report] {
-            let batch = batch(&rows(bytes).unwrap()).unwrap();
+            let (names, rows) = rows(bytes).unwrap();
+            let batch = batch(&names, &rows).unwrap();
             let types: Vec<String> =
                 batch.schema().fields().iter().map(|field| field.data_type().to_string()).collect();
             assert_eq!(types, ["Int64", "Float64", "Utf8"]);
             assert_eq!((batch.num_rows(), batch.column(1).null_count()), (2, 1));
         }
+        let (names, none) = rows(b"{\"columns\":[{\"name\":\"a\"}],\"rows\":[]}").unwrap();
+        assert_eq!((batch(&names, &none).unwrap().num_columns(), none.len()), (1, 0));
         assert!(rows(b"not json").is_none() && rows(b"").is_none() && rows(b"[1]").is_none());
     }
 }

@@ -23,6 +23,8 @@ pub enum Mistake {
          hour-of-day,input-bucket,p95_ms"
     )]
     NotAPivot { text: String },
+    #[error("--pivot is for reports that group: `sql` and `inspect` do not")]
+    PivotOfNoReport,
     #[error("--pivot says what to group by: drop --by")]
     PivotAndBy,
 

@@ -1,5 +1,6 @@
 //! The logs of a request, found and looked into: which files, what they are, how each is read.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -160,6 +161,12 @@ impl Logs {
         };
         let priorities = self.files.iter().filter_map(priority).collect();
         RequestTable::new(self.table(margin), ids, priorities, self.skews.clone(), self.matches.clone())
+    }
+
+    /// The roles of the logs, each once.
+    pub fn roles(&self) -> Vec<&str> {
+        let roles = self.files.iter().filter_map(|file| self.mappings[file.mapping].role.as_deref());
+        roles.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Whether some of the logs are a sample, whose records stand for others too.

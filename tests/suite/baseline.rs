@@ -102,6 +102,40 @@ fn what_is_no_answer_is_no_baseline() {
     workspace.write("text.json", "hello");
     let run = workspace.run(&["baseline", "check", "--against", "text.json", "log.ndjson"]).exits(2);
     assert!(run.stderr.contains("text.json holds no rows of an answer"), "{}", run.stderr);
-    let run = workspace.run(&["baseline", "check", "--against", "nowhere.json", "log.ndjson"]).exits(1);
+    let run = workspace.run(&["baseline", "check", "--against", "nowhere.json", "log.ndjson"]).exits(2);
     assert!(run.stderr.contains("could not read nowhere.json"), "{}", run.stderr);
+}
+
+#[test]
+fn windows_that_are_each_too_small_are_a_breach_together() {
+    // 40 requests a day that vary by 60 %, and take half as long again: no day alone proves it
+    let spread = |date: u32, times: f64| -> Vec<Value> {
+        (0..40)
+            .map(|number| {
+                let varied = 0.4 + 1.2 * f64::from((number * 7919 + date * 31) % 1000) / 1000.0;
+                json!({"request_id": format!("{date}-{number}-{times}"), "timestamp": format!("2025-06-{date:02}T10:00:{number:02}Z"),
+                       "model": "m", "model_version": "v1", "input_tokens": 100, "output_tokens": 1,
+                       "total_latency_ms": 1000.0 * times * varied, "status": "success"})
+            })
+            .collect()
+    };
+    let good: Vec<Value> = (1..=10).flat_map(|date| spread(date, 1.0)).collect();
+    let workspace = Workspace::with("good.ndjson", ndjson(&good));
+    workspace.run(&["baseline", "save", "--format", "json", "-o", "good.json", "good.ndjson"]).exits(0);
+    let slow: Vec<Value> = (11..=24).flat_map(|date| spread(date, 1.35)).collect();
+    workspace.write("slow.ndjson", ndjson(&slow));
+    let check = ["baseline", "check", "--against", "good.json", "--percentiles", "50"];
+    let row = |log: &str| {
+        let report = workspace.report(&[&check[..], &["--fail-on", "never", log]].concat());
+        report.rows().iter().find(|row| row["metric"] == "total").unwrap().clone()
+    };
+    let slow = row("slow.ndjson");
+    assert_eq!((&slow["status"], &slow["judged"]), (&json!("breached"), &json!(14)), "{slow}");
+    assert!(slow["deviating"].as_u64().unwrap() < 7 && slow["above_limit"].as_u64().unwrap() >= 7, "{slow}");
+    let same: Vec<Value> = (11..=24).flat_map(|date| spread(date, 1.0)).collect();
+    workspace.write("same.ndjson", ndjson(&same));
+    assert_eq!(row("same.ndjson")["status"], "ok");
+    // a baseline of days says nothing of hours
+    let report = workspace.report(&[&check[..], &["--every", "1h", "--fail-on", "never", "slow.ndjson"]].concat());
+    assert_eq!(report.rows()[0]["status"], "no baseline");
 }

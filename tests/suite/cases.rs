@@ -470,3 +470,22 @@ fn a_mean_of_equal_ratios_is_the_ratio() {
     let report = Workspace::with_records(&[record(1), record(2), record(3)]).report(&["cache", "log.ndjson"]);
     assert_eq!(report.row()["mean_hit_ratio"], 0.8);
 }
+
+/// A 200 whose stream broke off has no finish reason; where nearly all answers have one, that tells.
+#[test]
+fn an_answer_without_a_finish_reason_is_unfinished_where_nearly_all_have_one() {
+    let answer = |id: u32, reason: Value, output: u32| {
+        json!({"request_id": id.to_string(), "timestamp": "2025-06-01T10:00:00Z", "http_status": 200, "max_tokens": 1024,
+               "output_tokens": output, "finish_reason": reason})
+    };
+    let mut records: Vec<Value> = (0..30).map(|id| answer(id, json!("stop"), 1024)).collect();
+    records.push(answer(30, json!(null), 10));
+    let report = Workspace::with_records(&records).report(&["errors", "log.ndjson"]);
+    let row = report.row();
+    assert_eq!((&row["kind"], &row["code"], &row["errors"]), (&json!("unfinished"), &json!("200"), &json!(1)));
+    assert_eq!(row["share_of_requests"], json!(1.0 / 31.0));
+    // in logs that rarely say why an answer ended it says nothing
+    let rarely: Vec<Value> =
+        (0..30).map(|id| answer(id, if id < 15 { json!("stop") } else { json!(null) }, 10)).collect();
+    assert_eq!(Workspace::with_records(&rarely).report(&["errors", "log.ndjson"]).rows().len(), 0);
+}

@@ -388,3 +388,27 @@ fn an_answer_stands_although_standard_error_cannot_be_written() {
     assert_eq!(output.status.code(), Some(0));
     assert!(!output.stdout.is_empty());
 }
+
+#[test]
+fn every_report_is_written_as_json_and_in_other_formats() {
+    let workspace = Workspace::new();
+    workspace.run(&["generate", "--rows", "600", "-o", "logs"]).exits(0);
+    let log = "logs/engine.ndjson";
+    workspace.run(&["baseline", "save", "--format", "json", "-o", "good.json", log]).exits(0);
+    let listing = workspace.run(&["queries"]).exits(0);
+    let names: Vec<&str> = listing.text().lines().filter_map(|line| line.split("  ").next()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for (name, other) in names.into_iter().zip(["table", "markdown", "csv", "jsonl", "parquet"].into_iter().cycle()) {
+        let needed: &[&str] = match name {
+            "compare" | "shadow" => &["--a", "v2.3.0", "--b", "v2.4.0"],
+            "baseline check" => &["--against", "good.json"],
+            _ => &[],
+        };
+        for format in ["json", other] {
+            let command: Vec<&str> = name.split(' ').collect();
+            let run = workspace.run(&[&command[..], needed, &["--format", format, "-o", "answer", log]].concat());
+            run.exits(0);
+            assert!(workspace.path("answer").exists(), "{name} {format}");
+        }
+    }
+}

@@ -65,3 +65,21 @@ fn a_trend_is_drawn_as_a_line_for_each_column() {
         !workspace().run(&["trend", "--every", "1h", "--format", "csv", "log.ndjson"]).exits(0).text().contains('█')
     );
 }
+
+#[test]
+fn labels_that_look_like_others_stay_apart() {
+    let named = |id: u32, tenant: Value, model: &str| json!({"request_id": id.to_string(), "timestamp": "2025-06-02T10:00:00Z", "tenant": tenant, "model": model, "total_latency_ms": 10, "status": "ok"});
+    let records = [named(1, json!("t"), "tenant"), named(2, json!("unknown"), "m"), named(3, json!(null), "m")];
+    let workspace = Workspace::with_records(&records);
+    let report = workspace.report(&["workload", "--pivot", "tenant,model", "log.ndjson"]);
+    assert_eq!(report.rows()[0], json!({"tenant": "t", "m": null, "model=tenant": 1}));
+    let report = workspace.report(&["workload", "--pivot", "model,tenant", "log.ndjson"]);
+    assert_eq!(report.rows()[0], json!({"model": "m", "t": null, "unknown": 1, "not logged": 1}));
+    assert!(
+        workspace
+            .run(&["sql", "SELECT 1", "--pivot", "model,tenant", "log.ndjson"])
+            .exits(2)
+            .stderr
+            .contains("--pivot")
+    );
+}

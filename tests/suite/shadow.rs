@@ -35,17 +35,18 @@ fn a_change_far_below_the_spread_of_requests_is_seen_in_pairs() {
         (&json!("worse"), &json!(0.125), &json!(0.125), &json!(0.125))
     );
     assert_eq!((&row["pairs"], &row["slower"], &row["same_output"]), (&json!(98), &json!(1.0), &json!(1.0)));
-    assert_eq!([&row["only_a"], &row["failed_a"], &row["failed_b"]], [1, 0, 1]);
+    assert_eq!([&row["only_a"], &row["only_b"], &row["failed_a"], &row["failed_b"]], [1, 1, 0, 1]);
+    assert_eq!((&row["scope"], &report.rows()[1]["input_bucket"]), (&json!("all"), &json!("0-1K")));
     // the one that is on B alone has no input tokens of A
-    assert_eq!((&report.rows()[1]["input_bucket"], &report.rows()[1]["only_b"]), (&json!(null), &json!(1)));
+    assert_eq!((&report.rows()[2]["input_bucket"], &report.rows()[2]["only_b"]), (&json!(null), &json!(1)));
 }
 
 #[test]
 fn equal_sides_do_not_differ_and_few_pairs_say_nothing() {
     let report = compared(&side(100, 1.0), &side(100, 1.0), &[]);
-    assert_eq!(report.row()["verdict"], "no difference");
+    assert_eq!(report.rows()[0]["verdict"], "no difference");
     let report = compared(&side(10, 1.0), &side(10, 2.0), &[]);
-    assert_eq!((&report.row()["verdict"], &report.row()["pairs"]), (&json!("inconclusive"), &json!(10)));
+    assert_eq!((&report.rows()[0]["verdict"], &report.rows()[0]["pairs"]), (&json!("inconclusive"), &json!(10)));
     // half of them slower, half of them faster
     let mixed: Vec<Value> = side(100, 1.0)
         .into_iter()
@@ -56,7 +57,7 @@ fn equal_sides_do_not_differ_and_few_pairs_say_nothing() {
             record
         })
         .collect();
-    assert_eq!(compared(&side(100, 1.0), &mixed, &[]).row()["verdict"], "inconclusive");
+    assert_eq!(compared(&side(100, 1.0), &mixed, &[]).rows()[0]["verdict"], "inconclusive");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn sides_may_be_conditions_on_records() {
     let workspace = Workspace::with_records(&records);
     let sides = ["--a", "where stream IS NULL", "--b", "where stream AND total_latency_ms > 0", "log.ndjson"];
     let report = workspace.report(&[&["shadow"], &sides[..]].concat());
-    assert_eq!((&report.row()["verdict"], &report.row()["change"]), (&json!("worse"), &json!(0.5)));
+    assert_eq!((&report.rows()[0]["verdict"], &report.rows()[0]["change"]), (&json!("worse"), &json!(0.5)));
     let report = workspace.report(&[&["compare"], &sides[..]].concat());
     assert_eq!((&report.rows()[0]["measured_a"], &report.rows()[0]["measured_b"]), (&json!(60), &json!(60)));
     assert_eq!(report.0["parameters"]["a"], "where \"stream\" IS NULL");
@@ -91,4 +92,16 @@ fn a_side_that_nobody_is_on_is_told() {
     let notes: Vec<&str> =
         report.0["notes"].as_array().unwrap().iter().filter_map(|note| note["text"].as_str()).collect();
     assert!(notes.contains(&"side b has no measured request: is \"n\" written as in the logs?"), "{notes:?}");
+}
+
+#[test]
+fn a_key_that_no_two_records_share_is_told() {
+    let workspace = Workspace::with_records(&side(3, 1.0));
+    let report = workspace.report(&["shadow", "--split", "model", "--a", "m", "--b", "n", "log.ndjson"]);
+    let notes: Vec<&str> =
+        report.0["notes"].as_array().unwrap().iter().filter_map(|note| note["code"].as_str()).collect();
+    assert!(notes.contains(&"empty_side"), "{notes:?}");
+    // a condition that makes several rows of one is none
+    let run = workspace.run(&["compare", "--a", "WHERE unnest([true, false])", "--b", "m", "log.ndjson"]).exits(2);
+    assert!(run.stderr.contains("asks about many records"), "{}", run.stderr);
 }

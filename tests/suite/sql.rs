@@ -281,7 +281,7 @@ fn a_wrong_name_or_value_of_a_parameter_is_told_in_a_sentence() {
     for (arguments, part) in [
         (&["slwo"][..], "did you mean `slow`?"),
         (&["slow", "--param", "limit=1"], "limit_ms"),
-        (&["slow", "--param", "limit_ms=much"], "limit_ms=much"),
+        (&["slow", "--param", "limit_ms=much"], "`limit_ms` is much, and not a number"),
         (&["slow", "--param", "limit_ms"], "name=value"),
         (&["slow", "--param", "model=a", "--param", "model=b"], "twice"),
         (&["latency", "--param", "by=modle"], "did you mean `model`?"),
