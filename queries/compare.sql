@@ -82,6 +82,8 @@ SELECT scope,
   percentile,
   CASE
     WHEN found IS NULL OR measured_a < $min_count OR measured_b < $min_count THEN 'inconclusive'
+-- as many requests with a percentile equal to the last digit: the same records
+    WHEN found[1] = found[2] AND measured_a = measured_b THEN 'no difference'
     WHEN found[3] >= -$tolerance AND found[4] <= $tolerance THEN 'no difference'
     WHEN found[3] > 0 THEN 'worse'
     WHEN found[4] < 0 THEN 'better'

@@ -489,3 +489,15 @@ fn an_answer_without_a_finish_reason_is_unfinished_where_nearly_all_have_one() {
         (0..30).map(|id| answer(id, if id < 15 { json!("stop") } else { json!(null) }, 10)).collect();
     assert_eq!(Workspace::with_records(&rarely).report(&["errors", "log.ndjson"]).rows().len(), 0);
 }
+
+/// The time to the first token once stood among the gaps between tokens too, and doubled it.
+#[test]
+fn a_ttft_that_leaked_into_the_gaps_is_not_counted_twice() {
+    let gaps = |leaked: bool| -> Vec<f64> { leaked.then_some(0.5).into_iter().chain([0.1; 10]).collect() };
+    let run = json!({"model_id": "m", "label": null, "ttfts": [0.5, 0.5], "itls": [gaps(false), gaps(true)], "input_lens": [5, 5],
+                     "output_lens": [11, 11], "start_times": [1.0, 2.0], "errors": ["", ""]});
+    let workspace = Workspace::with("run.json", run.to_string());
+    let report = workspace.report(&["sql", "SELECT total_latency_ms, tpot_ms FROM logs", "run.json"]);
+    let expected = json!({"total_latency_ms": 1500.0, "tpot_ms": 100.0});
+    assert_eq!(report.rows(), [expected.clone(), expected]);
+}

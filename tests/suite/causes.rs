@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::{Report, Workspace};
+use crate::errors::week;
 
 fn report(records: &[Value], arguments: &[&str]) -> Report {
     let workspace = Workspace::with_records(records);
@@ -14,20 +15,6 @@ fn request(id: usize, queue: f64, prefill: f64, tpot: f64, output: u64) -> Value
     json!({"request_id": format!("r{id:05}"), "timestamp": format!("2025-06-01T{:02}:{:02}:00Z", id / 60 % 24, id % 60), "model": "m",
            "input_tokens": 100, "output_tokens": output, "queue_wait_ms": queue, "prefill_time_ms": prefill, "decode_time_ms": decode,
            "ttft_ms": ttft, "tpot_ms": tpot, "total_latency_ms": ttft + decode, "status": "success"})
-}
-
-/// The engine's log of a week, with what `change` makes of its records.
-fn week(change: impl Fn(&mut Value, usize)) -> Workspace {
-    let workspace = Workspace::new();
-    workspace.run(&["generate", "--rows", "8000", "-o", "week"]).exits(0);
-    let log = workspace.read("week/engine.ndjson");
-    let changed = log.lines().enumerate().map(|(number, line)| {
-        let mut record: Value = serde_json::from_str(line).unwrap();
-        change(&mut record, number);
-        record.to_string()
-    });
-    workspace.write("engine.ndjson", changed.collect::<Vec<_>>().join("\n"));
-    workspace
 }
 
 /// Makes decoding five times as long.

@@ -102,6 +102,9 @@ fn the_cache_of_aibrix_makes_the_first_token_faster() {
     let row = &report.rows()[1];
     assert_eq!([&row["measured_a"], &row["measured_b"]], [405, 455]);
     assert!(row["high"].as_f64().unwrap() < -0.9, "{row}");
+    let same = ["compare", "--split", "source_file", "--metric", "ttft", "--a", &naive, "--b", &naive, &naive];
+    let report = Workspace::new().report(&same);
+    assert!(report.column("verdict").iter().all(|verdict| verdict == "no difference"), "{:?}", report.rows());
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn shares_are_of_the_group_and_errors_are_seen_when_they_failed_if_asked() {
 }
 
 /// The engine's log of a week, with what `change` makes of its records.
-fn week(change: impl Fn(&mut Value, usize)) -> Workspace {
+pub fn week(change: impl Fn(&mut Value, usize)) -> Workspace {
     let workspace = Workspace::new();
     workspace.run(&["generate", "--rows", "8000", "-o", "week"]).exits(0);
     let log = workspace.read("week/engine.ndjson");
