@@ -69,7 +69,9 @@
 {% set meant = "count(*) FILTER (WHERE size > 1 AND size = members) >= greatest(count(*) FILTER (WHERE size > members), 20 * count(*) FILTER (WHERE size < members OR NOT alike))" %}
 {% set orphans = "coalesce(sum(members) FILTER (WHERE size > members AND alike), 0)" %}
 {% set of_ids = [
-  {"severity": "warning", "check": "no token counts", "found": "count(*) FILTER (WHERE NOT counted AND NOT failed)", "of": "count(*) FILTER (WHERE NOT failed)", "example": "min(CASE WHEN NOT counted AND NOT failed THEN id END)",
+  {"severity": "info", "check": "no token counts anywhere", "found": "CASE WHEN bool_or(counted) THEN 0 ELSE count(*) FILTER (WHERE NOT failed) END", "of": "count(*) FILTER (WHERE NOT failed)", "example": "min(CASE WHEN NOT failed THEN id END)",
+   "effect": "no buckets, no tokens, no cost", "fix": "read the engine's log with it, or ask for usage"},
+  {"severity": "warning", "check": "no token counts", "found": "CASE WHEN bool_or(counted) THEN count(*) FILTER (WHERE NOT counted AND NOT failed) ELSE 0 END", "of": "count(*) FILTER (WHERE NOT failed)", "example": "min(CASE WHEN NOT counted AND NOT failed THEN id END)",
    "effect": "outside buckets, and costs nobody anything", "fix": "ask for usage, in streams too (include_usage)"},
   {"severity": "error", "check": "duplicate records", "found": "coalesce(sum(doubles), 0)", "of": "sum(records)", "example": "min(CASE WHEN doubles > 0 THEN id END)",
    "effect": "counted twice in reports over records", "fix": "ask with --requests, and find out who sends the log twice"},
@@ -168,13 +170,13 @@ WITH named AS (
   SELECT role, request_id, timestamp, failed, previous_request_id, coalesce(session_id, user_tag) AS who,
     coalesce(prompt_hash, model_name || ', ' || CAST(input_tokens AS VARCHAR)) AS what, coalesce(total_latency_ms, 0) AS took
   FROM {{ logs }}
-  WHERE request_id IS NOT NULL AND coalesce(session_id, user_tag) IS NOT NULL
+  WHERE request_id IS NOT NULL
 ),
 failures AS (
   SELECT role, request_id AS failed_id, timestamp AS failed_at, who, what, took FROM named WHERE failed AND what IS NOT NULL
 ),
 counted AS (
-  SELECT count(DISTINCT CASE WHEN failed AND what IS NOT NULL THEN request_id END) AS failures, count(previous_request_id) AS naming FROM named
+  SELECT count(DISTINCT CASE WHEN failed AND what IS NOT NULL AND who IS NOT NULL THEN request_id END) AS failures, count(previous_request_id) AS naming FROM named
 ),
 retried AS (
   SELECT DISTINCT request_id AS id
