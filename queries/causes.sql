@@ -40,9 +40,6 @@
 {% set patterns = ["first token", "decoding", "overload", "long answer", "other"] %}
 {% set stages = ["queue", "prefill", "decode", "other"] %}
 {% set minute = "local_period(%s, 'minute', $zone, $week_start)" %}
-{% macro same(left, right) %}
-{{ left }}.pattern = {{ right }}.pattern{% for dimension in dimensions %} AND ({{ left }}.{{ dimension.key }} IS NOT DISTINCT FROM {{ right }}.{{ dimension.key }}){% endfor %}
-{% endmacro %}
 {# bounds of Poisson counts by Byar, Bonferroni for all rows; the normal quantile by Abramowitz and Stegun, 26.2.23 #}
 {% set t = "sqrt(-2 * ln(0.025 / count(*) OVER ()))" %}
 {% set z = "(t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t))" %}
@@ -204,7 +201,7 @@ fixed AS (
 marked AS (
   SELECT foreseen.*, fixed.hour_of_day IS NOT NULL AS is_fixed, slow >= 5 AND slow >= 3 * expected AND {{ beyond }} AS is_more
   FROM foreseen
-  LEFT JOIN fixed ON foreseen.hour_of_day = fixed.hour_of_day AND {{ same("foreseen", "fixed") }}
+  LEFT JOIN fixed ON foreseen.hour_of_day = fixed.hour_of_day AND foreseen.pattern = fixed.pattern AND {{ same_keys("foreseen", "fixed") }}
 ),
 stretched AS (
   SELECT *,
@@ -269,8 +266,8 @@ ruled AS (
     CASE WHEN most > 0 THEN CASE most {% for stage in stages %}WHEN {{ stage }} THEN '{{ stage }}' {% endfor %}END END AS stage,
     coalesce(errors_beside >= 0.01 AND errors_beside >= 3 * coalesce(errors_others, 0) AND with_errors >= 20, false) AS has_errors
   FROM grouped
-  LEFT JOIN timed ON {{ same("grouped", "timed") }}
-  LEFT JOIN placed ON {{ same("grouped", "placed") }}
+  LEFT JOIN timed ON grouped.pattern = timed.pattern AND {{ same_keys("grouped", "timed") }}
+  LEFT JOIN placed ON grouped.pattern = placed.pattern AND {{ same_keys("grouped", "placed") }}
   WHERE grouped.pattern IS NOT NULL
 )
 SELECT

@@ -34,7 +34,6 @@
 -- column: util_p95 | 95th percentile of the same
 -- column: status | ok; short (needed is above gpus_at_once); unproven (so it is, but no higher load was judged); else why there is no answer
 -- total: requests counted left_out
-{% macro same(left, right) %}{% for dimension in dimensions %}({{ left }}.{{ dimension.key }} IS NOT DISTINCT FROM {{ right }}.{{ dimension.key }}) AND {% endfor %}{% endmacro %}
 {% macro listed(table) %}{% for dimension in dimensions %}{{ table }}.{{ dimension.key }}, {% endfor %}{% endmacro %}
 WITH read AS (
   SELECT
@@ -98,7 +97,7 @@ met AS (
 -- A request is judged by the load of the others: its own length makes both load and latency.
   SELECT {{ listed("minutes") }} gpu_minutes.load, round(greatest(gpu_minutes.load - own_load, 0), 6) AS others, measured, within
   FROM minutes
-  JOIN gpu_minutes ON {{ same("minutes", "gpu_minutes") }}minutes.gpu_id = gpu_minutes.gpu_id AND minutes.minute = gpu_minutes.minute
+  JOIN gpu_minutes ON {{ same_keys("minutes", "gpu_minutes") }} AND minutes.gpu_id = gpu_minutes.gpu_id AND minutes.minute = gpu_minutes.minute
   WHERE gpu_minutes.load > 0 AND measured > 0
 ),
 placed AS (
@@ -169,9 +168,9 @@ joined AS (
     load_class, last_judged, CASE WHEN load_class IS NOT NULL THEN kept END AS kept,
     coalesce(CAST($per_gpu AS DOUBLE), CASE WHEN load_class IS NOT NULL THEN load END) AS sustained
   FROM pools
-  JOIN used ON {{ same("pools", "used") }}TRUE
-  LEFT JOIN demands ON {{ same("pools", "demands") }}TRUE
-  LEFT JOIN chosen ON {{ same("pools", "chosen") }}TRUE
+  JOIN used ON {{ same_keys("pools", "used") }}
+  LEFT JOIN demands ON {{ same_keys("pools", "demands") }}
+  LEFT JOIN chosen ON {{ same_keys("pools", "chosen") }}
 ),
 needing AS (
   SELECT *,

@@ -121,7 +121,7 @@ SELECT
   loops, differing, long, long_known, long_tokens, long_prefill_ms
 FROM (SELECT grouped.*, comparable, near_repeats FROM grouped
 {% if dimensions %}
-  LEFT JOIN near ON {% for dimension in dimensions %}(grouped.{{ dimension.key }} IS NOT DISTINCT FROM near.{{ dimension.key }}){{ "" if loop.last else " AND " }}{% endfor %})
+  LEFT JOIN near ON {{ same_keys("grouped", "near") }})
 {% else %}
   CROSS JOIN near)
 {% endif %}

@@ -14,9 +14,6 @@
   OR coalesce(normal_reason(finish_reason) NOT IN ('stop', 'tool'), false))
 {%- endset %}
 {% set chance = "draw(coalesce(request_id, source_file || coalesce(CAST(source_offset AS VARCHAR), '')), $seed)" %}
-{% set same %}
-{% for dimension in dimensions %}(read.{{ dimension.key }} IS NOT DISTINCT FROM strata.{{ dimension.key }}){{ "" if loop.last else " AND " }}{% endfor %}
-{% endset %}
 WITH read AS (
   SELECT
     {{ keyed }}
@@ -45,7 +42,7 @@ WITH read AS (
 SELECT read.* EXCEPT (sample_weight, source_file, source_offset, __chance, __whole{% for dimension in dimensions %}, {{ dimension.key }}{% endfor %}),
   CASE WHEN __whole THEN 1.0 ELSE __weight END AS sample_weight
 FROM read
-{{ "LEFT JOIN strata ON " ~ same if dimensions else "CROSS JOIN strata" }}
+{{ "LEFT JOIN strata ON " ~ same_keys("read", "strata") if dimensions else "CROSS JOIN strata" }}
 WHERE __whole OR __chance < __rate
 ORDER BY {{ sort }}timestamp, source_file, source_offset
 {{ limit }}

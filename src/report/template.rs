@@ -84,6 +84,8 @@ impl<'a> Filled<'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        let keys: Vec<String> = dimensions.iter().map(|dimension| dimension.key.clone()).collect();
+        environment.add_function("same_keys", move |left: String, right: String| same_keys(&keys, &left, &right));
         let values: BTreeMap<&str, minijinja::Value> = self
             .values
             .iter()
@@ -142,6 +144,13 @@ fn fragments(dimensions: &[DimensionSql], sort: String) -> minijinja::Value {
         sort,
         ended => ENDED,
     }
+}
+
+/// Whether rows of two tables are of one group, as a condition; groups without a value are one too.
+fn same_keys(keys: &[String], left: &str, right: &str) -> String {
+    let same: Vec<String> =
+        keys.iter().map(|key| format!("({left}.{key} IS NOT DISTINCT FROM {right}.{key})")).collect();
+    if same.is_empty() { "TRUE".to_owned() } else { same.join(" AND ") }
 }
 
 /// Values that every statement may use: the request's buckets, error codes, zone and time range.

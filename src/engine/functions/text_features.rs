@@ -11,15 +11,15 @@ use regex::Regex;
 
 /// What a text may hold, each a bit.
 const FEATURES: [(&str, u16); 9] = [
-    ("control characters", 1 << 0),
-    ("direction marks", 1 << 1),
-    ("right-to-left letters", 1 << 2),
-    ("other letters", 1 << 3),
-    ("e-mail address", 1 << 4),
-    ("key or token", 1 << 5),
-    ("phone number", 1 << 6),
-    ("card number", 1 << 7),
-    ("identity number", 1 << 8),
+    ("control characters", CONTROL),
+    ("direction marks", DIRECTION),
+    ("right-to-left letters", RIGHT_TO_LEFT),
+    ("other letters", OTHER),
+    ("e-mail address", EMAIL),
+    ("key or token", KEY),
+    ("phone number", PHONE),
+    ("card number", CARD),
+    ("identity number", IDENTITY),
 ];
 const CONTROL: u16 = 1 << 0;
 const DIRECTION: u16 = 1 << 1;

@@ -17,31 +17,26 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 
 use super::argument::{constants, fractions, list_of, measured, refuse_distinct};
+use super::quantile::Method;
 
 /// The aggregate function, of either method.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct WeightedPercentiles {
     name: &'static str,
-    rank: Rank,
+    method: Method,
     signature: Signature,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Rank {
-    Continuous,
-    Nearest,
 }
 
 impl WeightedPercentiles {
     /// `weighted_percentiles`
     pub fn continuous() -> Self {
         let signature = Signature::user_defined(Volatility::Immutable);
-        Self { name: "weighted_percentiles", rank: Rank::Continuous, signature }
+        Self { name: "weighted_percentiles", method: Method::Continuous, signature }
     }
 
     /// `weighted_percentiles_nearest`
     pub fn nearest() -> Self {
-        Self { name: "weighted_percentiles_nearest", rank: Rank::Nearest, ..Self::continuous() }
+        Self { name: "weighted_percentiles_nearest", method: Method::Nearest, ..Self::continuous() }
     }
 }
 
@@ -80,7 +75,7 @@ impl AggregateUDFImpl for WeightedPercentiles {
         if let Some(outside) = fractions.iter().find(|fraction| !(0.0..=1.0).contains(*fraction)) {
             return plan_err!("{}: a percentile is given as a number from 0 to 1, and {outside} is not", self.name);
         }
-        Ok(Box::new(Sample { fractions, rank: self.rank, values: Vec::new(), weights: Vec::new() }))
+        Ok(Box::new(Sample { fractions, method: self.method, values: Vec::new(), weights: Vec::new() }))
     }
 }
 
@@ -88,7 +83,7 @@ impl AggregateUDFImpl for WeightedPercentiles {
 #[derive(Debug)]
 struct Sample {
     fractions: Vec<f64>,
-    rank: Rank,
+    method: Method,
     values: Vec<f64>,
     weights: Vec<f64>,
 }
@@ -118,9 +113,9 @@ impl Sample {
 
     fn value_at(&self, ranked: &[(f64, f64, f64)], total: f64, fraction: f64) -> f64 {
         let last = ranked.len() - 1;
-        match self.rank {
-            Rank::Nearest => ranked[ranked.partition_point(|rank| rank.2 < fraction * total).min(last)].0,
-            Rank::Continuous => {
+        match self.method {
+            Method::Nearest => ranked[ranked.partition_point(|rank| rank.2 < fraction * total).min(last)].0,
+            Method::Continuous | Method::ContinuousDescending => {
                 let rank = fraction * (total - 1.0).max(0.0);
                 let place = ranked.partition_point(|place| place.2 <= rank).min(last);
                 let (value, first, end) = ranked[place];
@@ -148,11 +143,10 @@ impl Accumulator for Sample {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let numbers: Vec<ScalarValue> = match self.percentiles() {
-            Some(found) => found.into_iter().map(|number| ScalarValue::Float64(Some(number))).collect(),
-            None => vec![ScalarValue::Float64(None); self.fractions.len()],
-        };
-        Ok(ScalarValue::List(ScalarValue::new_list_nullable(&numbers, &DataType::Float64)))
+        Ok(match self.percentiles() {
+            Some(found) => list(found.into_iter().map(Some)),
+            None => list(self.fractions.iter().map(|_| None)),
+        })
     }
 
     fn size(&self) -> usize {
@@ -160,11 +154,8 @@ impl Accumulator for Sample {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let list = |numbers: &[f64]| {
-            let numbers: Vec<ScalarValue> = numbers.iter().map(|number| ScalarValue::Float64(Some(*number))).collect();
-            ScalarValue::List(ScalarValue::new_list_nullable(&numbers, &DataType::Float64))
-        };
-        Ok(vec![list(&self.values), list(&self.weights)])
+        let all = |numbers: &[f64]| list(numbers.iter().copied().map(Some));
+        Ok(vec![all(&self.values), all(&self.weights)])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -177,16 +168,21 @@ impl Accumulator for Sample {
     }
 }
 
+fn list(numbers: impl Iterator<Item = Option<f64>>) -> ScalarValue {
+    let numbers: Vec<ScalarValue> = numbers.map(ScalarValue::Float64).collect();
+    ScalarValue::List(ScalarValue::new_list_nullable(&numbers, &DataType::Float64))
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::array::{Float64Array, new_null_array};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::functions::quantile::{Method, Quantiles};
+    use crate::engine::functions::quantile::Quantiles;
 
-    fn sample(rank: Rank, values: &[f64], weights: &[f64], fractions: &[f64]) -> Option<Vec<f64>> {
-        let mut sample = Sample { fractions: fractions.to_vec(), rank, values: vec![], weights: vec![] };
+    fn sample(method: Method, values: &[f64], weights: &[f64], fractions: &[f64]) -> Option<Vec<f64>> {
+        let mut sample = Sample { fractions: fractions.to_vec(), method, values: vec![], weights: vec![] };
         let column = |numbers: &[f64]| Arc::new(Float64Array::from(numbers.to_vec())) as ArrayRef;
         let unused = new_null_array(&DataType::Float64, values.len());
         sample.update_batch(&[column(values), unused, column(weights)]).unwrap();
@@ -201,27 +197,27 @@ mod tests {
         ) {
             let values: Vec<f64> = pairs.iter().map(|pair| f64::from(pair.0)).collect();
             let weights: Vec<f64> = pairs.iter().map(|pair| f64::from(pair.1)).collect();
-            for (rank, method) in [(Rank::Continuous, Method::Continuous), (Rank::Nearest, Method::Nearest)] {
-                let found = sample(rank, &values, &weights, &[fraction]).unwrap()[0];
+            for method in [Method::Continuous, Method::Nearest] {
+                let found = sample(method, &values, &weights, &[fraction]).unwrap()[0];
                 let mut list: Vec<f64> =
                     pairs.iter().flat_map(|pair| std::iter::repeat_n(f64::from(pair.0), pair.1.into())).collect();
                 let mut expected = datafusion::arrow::array::Float64Builder::new();
                 Quantiles::new("f", vec![fraction], method).unwrap().of(&mut list, &mut expected);
                 let expected = expected.finish().value(0);
-                prop_assert!((found - expected).abs() < 1e-9, "{rank:?}: {found} for {expected}");
+                prop_assert!((found - expected).abs() < 1e-9, "{method:?}: {found} for {expected}");
             }
         }
     }
 
     #[test]
     fn a_weight_that_is_not_known_makes_the_answer_unknown() {
-        assert_eq!(sample(Rank::Continuous, &[1.0, 2.0], &[1.0, f64::NAN], &[0.5]), None);
-        assert_eq!(sample(Rank::Continuous, &[], &[], &[0.5]), None);
+        assert_eq!(sample(Method::Continuous, &[1.0, 2.0], &[1.0, f64::NAN], &[0.5]), None);
+        assert_eq!(sample(Method::Continuous, &[], &[], &[0.5]), None);
     }
 
     #[test]
     fn weights_below_one_weigh_less() {
-        let found = sample(Rank::Nearest, &[1.0, 2.0, 3.0], &[0.25, 0.25, 8.0], &[0.05, 0.5]);
+        let found = sample(Method::Nearest, &[1.0, 2.0, 3.0], &[0.25, 0.25, 8.0], &[0.05, 0.5]);
         assert_eq!(found, Some(vec![2.0, 3.0]));
     }
 }
