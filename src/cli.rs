@@ -1,11 +1,14 @@
 //! What was typed: the commands and flags, declared for clap. What they mean is decided in `request`.
 
+mod check;
 pub mod completions;
 mod flags;
 mod generate;
 mod inspect;
 mod latency;
 pub mod man;
+mod pack;
+mod prices;
 mod profiles;
 mod queries;
 mod report;
@@ -15,12 +18,15 @@ mod sql;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 
+pub use check::CheckArgs;
 pub use completions::CompletionsArgs;
 pub use flags::{GroupFlags, InputFlags, LimitFlags, OutputFlags, ReportFlags, TimeFlags};
 pub use generate::GenerateArgs;
 pub use inspect::InspectArgs;
 pub use latency::LatencyArgs;
 pub use man::ManArgs;
+pub use pack::PackArgs;
+pub use prices::{BookArgs, PricesAction, PricesArgs};
 pub use profiles::{ProfilesAction, ProfilesArgs};
 pub use queries::QueriesArgs;
 pub use report::ReportArgs;
@@ -58,8 +64,12 @@ pub enum Command {
     Report(ReportArgs),
     Inspect(InspectArgs),
     Sql(SqlArgs),
+    Check(CheckArgs),
+    #[command(name = "report")]
+    Pack(PackArgs),
     Queries(QueriesArgs),
     Profiles(ProfilesArgs),
+    Prices(PricesArgs),
     Run(RunArgs),
     Generate(GenerateArgs),
     Completions(CompletionsArgs),

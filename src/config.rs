@@ -2,6 +2,7 @@
 //!
 //! Every value is resolved while it is read, so that a mistake in it can name the line that it stands in.
 
+mod money;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use self::table::{Document, Table, Value};
 use crate::profile::{Catalog, Profile};
 use crate::request::{
-    Buckets, Clock, ErrorMeaning, Map, Mistake, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges,
+    Buckets, Clock, ErrorMeaning, Map, Mistake, MoneySettings, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges,
     parse_memory,
 };
 
@@ -41,6 +42,7 @@ pub struct Config {
     pub buckets: Buckets,
     /// What the error codes of the logs mean.
     pub errors: BTreeMap<String, ErrorMeaning>,
+    pub money: MoneySettings,
 }
 
 impl Config {
@@ -86,6 +88,7 @@ impl Config {
             profiles,
             buckets: table.table("buckets")?.map_or_else(|| Ok(Buckets::default()), buckets)?,
             errors: table.table("errors")?.map_or_else(|| Ok(BTreeMap::new()), errors)?,
+            money: money::money(&mut table, folder)?,
         };
         table.finish()?;
         Ok(config)

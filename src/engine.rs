@@ -39,6 +39,9 @@ pub struct Statement {
     pub weighs: bool,
 }
 
+/// The step whose rows are notes.
+const NOTES: &str = "notes";
+
 /// A query whose rows later ones read as a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
@@ -56,6 +59,8 @@ impl Statement {
 /// Rows, and the plan that made them, whose metrics hold the accounting.
 pub struct Answer {
     pub rows: Rows,
+    /// What the report itself says about its numbers: a code, a text, a count.
+    pub notes: Option<Rows>,
     pub plan: Arc<dyn ExecutionPlan>,
 }
 
@@ -73,9 +78,11 @@ pub async fn answer(
     quiet: bool,
 ) -> anyhow::Result<Answer> {
     for (table, path) in &statement.stored {
+        context.deregister_table(table.as_str()).map_err(in_words)?;
         context.register_table(table.as_str(), Arc::new(stored::table(path)?)).map_err(in_words)?;
     }
     let mut first = None;
+    let mut notes = None;
     for step in &statement.steps {
         let frame = try_plan(context, &step.sql, statement).await.map_err(in_words)?;
         let mut answer = run(context, frame, total_bytes, quiet).await?;
@@ -86,11 +93,15 @@ pub async fn answer(
             parts[number % count].push(batch?);
         }
         let table = MemTable::try_new(answer.rows.schema().clone(), parts).map_err(in_words)?;
+        context.deregister_table(step.table.as_str()).map_err(in_words)?;
         context.register_table(step.table.as_str(), Arc::new(table)).map_err(in_words)?;
         first.get_or_insert(answer.plan);
+        if step.table == NOTES {
+            notes = Some(answer.rows);
+        }
     }
     let answer = run(context, plan(context, statement).await?, total_bytes, quiet).await?;
-    Ok(Answer { plan: first.unwrap_or(answer.plan), rows: answer.rows })
+    Ok(Answer { plan: first.unwrap_or(answer.plan), rows: answer.rows, notes })
 }
 
 /// All rows of some columns of a table that is not registered.
@@ -170,5 +181,5 @@ pub async fn run(context: &SessionContext, frame: DataFrame, total_bytes: u64, q
     // Counts become metrics when the streams are dropped.
     drop(stream);
     progress.finish();
-    Ok(Answer { rows, plan })
+    Ok(Answer { rows, plan, notes: None })
 }

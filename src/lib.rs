@@ -15,6 +15,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod cost;
 pub mod engine;
 pub mod frame;
 pub mod generate;
@@ -22,6 +23,7 @@ pub mod inspect;
 pub mod interrupt;
 pub mod nearest;
 pub mod output;
+pub mod policy;
 pub mod profile;
 pub mod record;
 pub mod report;

@@ -7,12 +7,14 @@ mod accounting;
 mod cell;
 mod csv;
 mod destination;
+mod findings;
 mod json;
 mod jsonl;
 mod legible;
 mod markdown;
 mod object;
 mod parquet;
+mod rounded;
 #[cfg(test)]
 mod sample;
 mod table;
@@ -56,6 +58,9 @@ pub fn write(
     style: Style,
     mut destination: Destination,
 ) -> anyhow::Result<Outcome> {
+    if matches!(format, Format::Table | Format::Markdown) {
+        rounded::round_money(report)?;
+    }
     let out = &mut destination;
     let written = match format {
         Format::Table => table::write(report, style, out),
@@ -64,7 +69,41 @@ pub fn write(
         Format::Json => json::write(report, out),
         Format::Jsonl => jsonl::write(report, out),
         Format::Parquet => parquet::write(report, out),
+        Format::Junit => findings::junit(report, out),
+        Format::Github => findings::github(report, out),
     };
+    finished(written, destination)
+}
+
+/// A part of a document.
+pub enum Part {
+    Report(Box<Report>),
+    /// Markdown as it stands.
+    Text(String),
+}
+
+/// Writes several reports as one Markdown document and commits the destination.
+pub fn write_document(parts: Vec<Part>, mut destination: Destination) -> anyhow::Result<Outcome> {
+    let out = &mut destination;
+    let write_parts = || -> anyhow::Result<()> {
+        for part in parts {
+            match part {
+                Part::Report(mut report) => {
+                    rounded::round_money(&mut report)?;
+                    markdown::write(&mut report, out)?;
+                }
+                Part::Text(text) => writeln!(out, "{text}")?,
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    };
+    let written = write_parts();
+    finished(written, destination)
+}
+
+/// Commits what was written; after an error the destination is as it was before.
+fn finished(written: anyhow::Result<()>, mut destination: Destination) -> anyhow::Result<Outcome> {
     match written.and_then(|()| Ok(destination.commit()?)) {
         Err(_) if destination.reader_gone() => Ok(Outcome::ReaderGone),
         ended => ended

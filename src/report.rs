@@ -11,10 +11,11 @@ pub mod mistake;
 pub mod parameter;
 pub mod rows;
 pub mod spark;
+pub mod statement;
 pub mod stored;
 pub mod template;
 
-use datafusion::arrow::array::AsArray;
+use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use jiff::Timestamp;
@@ -52,9 +53,42 @@ pub struct Report {
 }
 
 /// How severe a finding is, the worst last.
-const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
+pub const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
 
 impl Report {
+    /// Rows that no query made, with the meanings of their columns: name, unit, definition.
+    ///
+    /// # Errors
+    /// The rows cannot be kept.
+    pub fn of_rows(
+        name: &str,
+        title: &str,
+        rows: RecordBatch,
+        meanings: &[(&str, &str, &str)],
+    ) -> anyhow::Result<Self> {
+        let column = |(name, unit, definition): &(&str, &str, &str)| ReportColumn {
+            name: (*name).to_owned(),
+            unit: (*unit).to_owned(),
+            definition: (*definition).to_owned(),
+        };
+        let mut held = Rows::new(rows.schema());
+        held.push(rows)?;
+        Ok(Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            parameters: serde_json::Map::new(),
+            source: Accounting::default(),
+            columns: meanings.iter().map(column).collect(),
+            rows: held,
+            totals: None,
+            sparks: Vec::new(),
+            heat: None,
+            notes: Vec::new(),
+            reads_logs: false,
+            zone: jiff::tz::TimeZone::UTC,
+        })
+    }
+
     /// Whether a row's `severity` is what the parameter `fail_on` names, or worse.
     ///
     /// # Errors

@@ -10,12 +10,14 @@ mod latency;
 mod limits;
 mod logs;
 mod mistake;
+mod money;
 mod note;
 mod output;
 mod parameter;
 mod path;
 mod pivot;
 mod place;
+mod pricing;
 mod replay;
 mod shell;
 mod time;
@@ -39,12 +41,14 @@ pub use latency::{ALL_METRICS, Latency, Method, Metric, Percentile};
 pub use limits::{Limits, THREADS, parse_memory};
 pub use logs::{LogPattern, LogSelection, Matching, Role, Source};
 pub use mistake::Mistake;
+pub use money::{MoneySettings, NotBilled, Quota, SharedCost, Sharing, month};
 pub use note::Note;
 pub use output::{Color, Format, Order, OutputChoice, Sort};
 pub use parameter::Parameter;
 pub use path::KeyPath;
 pub use pivot::Pivot;
 pub use place::Place;
+pub use pricing::{BookQuestion, Pricing};
 pub use replay::Replay;
 pub use shell::Shell;
 pub use time::{Bounds, Clock, TimeRange, milliseconds};
@@ -71,6 +75,7 @@ pub enum Task {
     },
     /// A profile for the records of the logs of a request.
     ProposeProfile(Box<Request>),
+    Prices(Pricing),
     Generate(Generation),
     Completions(Shell),
     /// The manual page of a command, or of the program.
@@ -78,7 +83,7 @@ pub enum Task {
 }
 
 /// A question about logs and everything that its answer depends on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request {
     pub ask: Ask,
     pub logs: LogSelection,
@@ -110,6 +115,7 @@ pub struct Request {
     pub buckets: Buckets,
     /// What the error codes of the logs mean.
     pub errors: BTreeMap<String, ErrorMeaning>,
+    pub money: MoneySettings,
     /// Exit with 4 where a record was rejected or a file damaged.
     pub strict: bool,
     /// Where rejected records go.
@@ -147,6 +153,15 @@ pub enum Ask {
         name: String,
         parameters: Vec<Parameter>,
     },
+    /// The rules of a policy.
+    Check {
+        policy: PathBuf,
+        prices: Option<PathBuf>,
+    },
+    /// The reports of a month.
+    Pack {
+        prices: Option<PathBuf>,
+    },
 }
 
 impl Ask {
@@ -157,7 +172,7 @@ impl Ask {
             Ask::Report { parameters, .. } | Ask::Run { parameters, .. } => {
                 parameters.iter().any(|parameter| parameter.name == "by")
             }
-            Ask::Inspect { .. } | Ask::Sql { .. } => false,
+            Ask::Inspect { .. } | Ask::Sql { .. } | Ask::Check { .. } | Ask::Pack { .. } => false,
         }
     }
 }
@@ -197,6 +212,14 @@ impl Task {
                 let query = not_blank(typed.query, Mistake::EmptyQuery)?;
                 report(Ask::Sql { query }, typed.report)
             }
+            Command::Check(typed) => {
+                let (policy, prices) = (typed.policy, typed.prices);
+                report(Ask::Check { policy, prices }, typed.report)
+            }
+            Command::Pack(typed) => {
+                let prices = typed.prices;
+                report(Ask::Pack { prices }, typed.report)
+            }
             Command::Run(typed) => {
                 let parameters = Parameter::parse_all(&typed.params)?;
                 let name = typed.name;
@@ -204,6 +227,7 @@ impl Task {
             }
             Command::Queries(typed) => listing(typed, place, canonical_columns),
             Command::Profiles(typed) => profiles(typed, place, canonical_columns),
+            Command::Prices(typed) => Ok(Task::Prices(Pricing::resolve(typed.action, place, canonical_columns)?)),
             Command::Generate(typed) => generation(typed, place).map(Task::Generate),
             Command::Completions(typed) => Ok(Task::Completions(typed.shell)),
             Command::Man(typed) => Ok(Task::Man(typed.command)),
@@ -221,7 +245,10 @@ impl Request {
         let memory = limits.memory.as_deref().map(parse_memory).transpose()?;
         let profiles = Catalog::with(&config.profiles);
         let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
-        if output.pivot.is_some() && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. }) {
+        if matches!(ask, Ask::Pack { .. }) && !matches!(output.format, Format::Table | Format::Markdown) {
+            return Err(Mistake::PackIsMarkdown);
+        }
+        if output.pivot.is_some() && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. }) {
             return Err(Mistake::PivotOfNoReport);
         }
         if output.pivot.is_some() && ask.groups() {
@@ -254,6 +281,7 @@ impl Request {
             buckets: buckets(&input, &config)?,
             queries: query_folders(input.queries, &config),
             errors: config.errors,
+            money: config.money,
             predicate: input.predicate.map(|sql| not_blank(sql, Mistake::EmptyPredicate)).transpose()?,
             strict: input.strict,
             rejects: input.rejects,
@@ -367,6 +395,7 @@ fn output_choice(typed: OutputFlags) -> OutputChoice {
     OutputChoice {
         format: typed.format,
         file: typed.output,
+        explode: typed.explode,
         color: typed.color,
         quiet: typed.quiet,
         show_sql: typed.show_sql,

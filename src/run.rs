@@ -1,6 +1,11 @@
 //! One run of the program, from what is meant to what is printed.
 
-use std::collections::BTreeMap;
+mod check;
+mod money;
+mod pack;
+mod pricing;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +14,7 @@ use anyhow::Context;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
@@ -36,11 +41,11 @@ use crate::report::header::{Header, Sampled};
 use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
-use crate::report::{Note, Report};
-use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, Word};
+use crate::report::{Accounting, Note, Report};
+use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, TimeRange, Word};
 use crate::source::LogFile;
 use crate::source::logs::Logs;
-use crate::source::requests::COMPARED;
+use crate::source::requests::{COMPARED, Unit};
 
 /// How a run that printed its answer ended; each has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +83,7 @@ pub fn run(task: Task) -> anyhow::Result<Ending> {
             let proposal = proposal(&request, &Logs::open(&request, spill.path())?)?;
             print(|out| Ok(out.write_all(proposal.as_bytes())?))
         }
+        Task::Prices(pricing) => pricing::pricing(&pricing),
         Task::Generate(generation) => generate(&generation),
         Task::Completions(shell) => print(|out| Ok(cli::completions::write(shell, out)?)),
         Task::Man(command) => print(|out| Ok(cli::man::page(command.as_deref())?.render(out)?)),
@@ -105,8 +111,21 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     check_outputs(request, &logs)?;
     let Inspection { mut report, breached } = match &request.ask {
         Ask::Inspect { expect } if !prints_records(request) => inspect(request, &logs, expect.as_deref())?,
-        _ => {
-            let mut report = threads.block_on(ask(request, &logs, spill.path()))?;
+        Ask::Pack { prices } => {
+            let pack = pack::pack(prices.as_deref(), request, &logs, spill.path());
+            let (parts, source) = threads.block_on(pack)?;
+            output::write_document(parts, destination)?;
+            return Ok(ending(request, &source, true));
+        }
+        ask => {
+            let mut report = threads.block_on(async {
+                match ask {
+                    Ask::Check { policy, prices } => {
+                        check::check(policy, prices.as_deref(), request, &logs, spill.path()).await
+                    }
+                    _ => self::ask(request, &logs, spill.path()).await,
+                }
+            })?;
             let breached = report.has_finding_to_fail_on()?;
             Inspection { report, breached }
         }
@@ -114,8 +133,30 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     if let Some(path) = &request.rejects {
         logs.rejects.write_all(&logs.files, path)?;
     }
+    if let Some(folder) = &request.output.explode {
+        explode(&mut report, folder, request.output.format)?;
+    }
     let ending = show(&mut report, request, destination)?;
     Ok(if breached && ending != Ending::NotClean { Ending::Breached } else { ending })
+}
+
+/// Writes a statement for each value of the first column.
+fn explode(report: &mut Report, folder: &Path, format: Format) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("could not create the folder {}", folder.display()))?;
+    let mut names = BTreeSet::new();
+    for mut statement in report.statements()? {
+        let label = statement.of.as_deref().unwrap_or("unknown");
+        let plain: String =
+            label.chars().map(|letter| if letter.is_alphanumeric() || letter == '_' { letter } else { '-' }).collect();
+        let taken = |name: &String| names.contains(name);
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let Some(name) = std::iter::once(plain.clone()).chain(numbered).find(|name| !taken(name)) else { continue };
+        let path = folder.join(format!("{name}.{}", format.ending()));
+        names.insert(name);
+        let destination = Destination::open(Some(&path), format)?;
+        output::write(&mut statement.report, format, Style::default(), destination)?;
+    }
+    Ok(())
 }
 
 /// A report must not replace a log that it answers from, nor the rejects the report.
@@ -142,19 +183,27 @@ fn prints_records(request: &Request) -> bool {
 
 /// Runs the question's statement over the logs.
 async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Report> {
+    logs.sightings.forget();
     // Records are printed in the order of the logs, which one thread keeps.
     let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
     let context = session::session(&limits, spill)?;
-    let mut requests = logs.requests(margin(request), request);
-    let subject = if request.merges { requests.schema() } else { logs.schema.arrow.clone() };
-    let predicate = predicate(&context, request, &subject)?;
-    requests.predicate = predicate.clone();
+    let catalog = Catalog::load(&request.queries)?;
+    let (query, given) = asked(request, &catalog)?;
+    let range = range(request, query, &given);
+    let mut requests = [Unit::Request, Unit::Attempt].map(|unit| logs.requests(unit, margin(range), request));
+    let subject = match query {
+        Some(query) if query.header.is_of_money() => requests[1].schema(),
+        _ if request.merges => requests[0].schema(),
+        _ => logs.schema.arrow.clone(),
+    };
+    let predicate = predicate(&context, request, range, &subject)?;
+    requests.iter_mut().for_each(|table| table.predicate = predicate.clone());
     // what a condition says of whole requests alone, no record can be asked
     let is_of_records = |predicate: &Expr| {
         predicate.column_refs().iter().all(|column| logs.schema.arrow.field_with_name(&column.name).is_ok())
     };
-    let of_records = predicate.filter(is_of_records).or_else(|| time_range(request));
-    session::register_logs(&context, logs.table(of_records), requests, logs.events(time_range(request))).await?;
+    let of_records = predicate.filter(is_of_records).or_else(|| between(range));
+    session::register_logs(&context, logs.table(of_records), requests, logs.events(between(range))).await?;
     if request.fixes_skew {
         // one look at all requests, before the question itself
         let sql = "SELECT count(timestamp) FROM requests".to_owned();
@@ -163,22 +212,15 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         logs.skews.correct();
     }
     if request.matching == Matching::AsOf {
-        let records = engine::collect(&context, logs.table(margin(request)), &COMPARED).await?;
+        let records = engine::collect(&context, logs.table(margin(range)), &COMPARED).await?;
         logs.matches.search(&records, &request.profiles.ids(), &logs.skews);
     }
-    let catalog = || Catalog::load(&request.queries);
+    if let Some(query) = query {
+        return ask_query(query, given, request, logs, &context).await;
+    }
     match &request.ask {
-        Ask::Latency(latency) => {
-            ask_query(catalog()?.find("latency")?, latency_values(latency), request, logs, &context).await
-        }
-        Ask::Report { name, parameters } | Ask::Run { name, parameters } => {
-            let catalog = catalog()?;
-            let query = catalog.find(name)?;
-            let values = parameters.iter().map(|given| {
-                let declared = query.parameter(&given.name)?;
-                Ok((given.name.clone(), declared.value(&given.value, &request.clock())?))
-            });
-            ask_query(query, values.collect::<anyhow::Result<_>>()?, request, logs, &context).await
+        Ask::Latency(_) | Ask::Report { .. } | Ask::Run { .. } | Ask::Check { .. } | Ask::Pack { .. } => {
+            anyhow::bail!("a question of several queries is asked one by one")
         }
         Ask::Sql { query } => {
             let statement = Statement::new(query.clone(), template::standing_values(request));
@@ -207,6 +249,35 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     }
 }
 
+/// The query that a question names, and the values that it gives.
+fn asked<'a>(
+    request: &Request,
+    catalog: &'a Catalog,
+) -> anyhow::Result<(Option<&'a Query>, Vec<(String, ParameterValue)>)> {
+    Ok(match &request.ask {
+        Ask::Latency(latency) => (Some(catalog.find("latency")?), latency_values(latency)),
+        Ask::Report { name, parameters } | Ask::Run { name, parameters } => {
+            let query = catalog.find(name)?;
+            let values = parameters.iter().map(|given| {
+                let declared = query.parameter(&given.name)?;
+                Ok((given.name.clone(), declared.value(&given.value, &request.clock())?))
+            });
+            (Some(query), values.collect::<anyhow::Result<_>>()?)
+        }
+        Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. } => (None, Vec::new()),
+    })
+}
+
+/// The time whose records are read: that which was asked for, with the period before it where the question looks back.
+fn range(request: &Request, query: Option<&Query>, given: &[(String, ParameterValue)]) -> TimeRange {
+    let flag = query.and_then(|query| query.header.lookback.as_ref());
+    let is_set = |(name, value): &(String, ParameterValue)| Some(name) == flag && *value == ParameterValue::Flag(true);
+    match request.time.before(&request.zone) {
+        Some(before) if given.iter().any(is_set) => TimeRange { since: Some(before), ..request.time },
+        _ => request.time,
+    }
+}
+
 async fn ask_query(
     query: &Query,
     values: Vec<(String, ParameterValue)>,
@@ -214,8 +285,12 @@ async fn ask_query(
     logs: &Logs,
     context: &SessionContext,
 ) -> anyhow::Result<Report> {
-    let subject =
-        context.table_provider(if request.merges { "requests" } else { "logs" }).await.map_err(engine::in_words)?;
+    let subject = match () {
+        () if query.header.is_of_money() => "attempts",
+        () if request.merges => "requests",
+        () => "logs",
+    };
+    let subject = context.table_provider(subject).await.map_err(engine::in_words)?;
     let table = DFSchema::try_from(subject.schema())?;
     let check = |sql: &str| -> anyhow::Result<String> {
         let checked = condition(context, sql, &table).with_context(|| format!("where {sql}"))?;
@@ -234,7 +309,14 @@ async fn ask_query(
     let mut filled = Filled::new(query, values, request)?;
     let columns: Vec<&str> = logs.schema.arrow.fields().iter().map(|field| field.name().as_str()).collect();
     filled.check_dimensions(&columns)?;
-    let mut statement = filled.statement(request)?;
+    let mut exemption = String::new();
+    let mut book = None;
+    if query.header.is_of_money() {
+        book = money::register(context, &filled.values, request)?;
+        exemption = money::exemption(&request.money.not_billed, check)?;
+    }
+    let mut statement = filled.statement(request, &exemption)?;
+    statement.values.push(("book".to_owned(), ScalarValue::Utf8(book.clone())));
     if logs.are_sampled() {
         match query.header.sampled {
             Sampled::Weighted => {
@@ -246,7 +328,8 @@ async fn ask_query(
         }
     }
     let question = Question::of(&filled);
-    let report = ask_statement(&question, &statement, request, logs, context).await?;
+    let mut report = ask_statement(&question, &statement, request, logs, context).await?;
+    report.parameters.extend(book.map(|book| ("prices".to_owned(), book.into())));
     let (Some(pivot), [down, across]) = (&request.pivot, question.dimensions) else { return Ok(report) };
     let of_its_own = || ReportMistake::NoMeasureOfItsOwn { report: query.name.clone() };
     let measure = pivot.measure.as_ref().or(query.header.pivot.as_ref()).ok_or_else(of_its_own)?;
@@ -265,7 +348,10 @@ async fn ask_statement(
         output::say(steps.collect::<String>() + &statement.sql);
     }
     let memory = || format!("--memory {} is too little", HumanBytes(request.limits.memory.unwrap_or_default()));
-    let answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
+    let mut answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
+    if answer.is_ok() && logs.sightings.settle() {
+        answer = engine::answer(context, statement, logs.bytes(), request.output.quiet).await;
+    }
     let answer = answer.map_err(|error| match statement.stored.first() {
         _ if error.is::<OutOfMemory>() => error.context(memory()),
         Some((_, path)) if error.is::<SqlMistake>() => {
@@ -328,9 +414,13 @@ fn sample_note(weighs: bool) -> Note {
     Note { code: "sampled".to_owned(), text: text.to_owned(), count: None }
 }
 
-/// The request's time range and `--where` as one condition on rows of a table; a record without a timestamp is outside
-/// every range.
-fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -> anyhow::Result<Option<Expr>> {
+/// The time range and `--where` as one condition on rows of a table; a record without a timestamp is outside every range.
+fn predicate(
+    context: &SessionContext,
+    request: &Request,
+    range: TimeRange,
+    subject: &SchemaRef,
+) -> anyhow::Result<Option<Expr>> {
     let table = DFSchema::try_from(subject.clone())?;
     let typed = request.predicate.as_ref().map(|sql| {
         let expression = condition(context, sql, &table).with_context(|| format!("--where '{sql}'"))?;
@@ -339,7 +429,7 @@ fn predicate(context: &SessionContext, request: &Request, subject: &SchemaRef) -
         let simplified = ExprSimplifier::new(context).simplify(expression).map_err(engine::in_words);
         simplified.with_context(|| format!("--where '{sql}'"))
     });
-    Ok([time_range(request), typed.transpose()?].into_iter().flatten().reduce(Expr::and))
+    Ok([between(range), typed.transpose()?].into_iter().flatten().reduce(Expr::and))
 }
 
 /// A condition on one record of a table.
@@ -352,26 +442,21 @@ fn condition(context: &SessionContext, sql: &str, table: &DFSchema) -> anyhow::R
     Ok(expression)
 }
 
-/// The asked time range alone, which holds for events too.
-fn time_range(request: &Request) -> Option<Expr> {
-    between(request.time.since, request.time.until)
-}
-
-/// Records that may be part of a request in the asked time range: those around it by more than any clock is wrong, and
-/// those without a time.
-fn margin(request: &Request) -> Option<Expr> {
+/// Records that may be part of a request in a time range: those around it by more than any clock is wrong, and those
+/// without a time.
+fn margin(range: TimeRange) -> Option<Expr> {
     const MARGIN: SignedDuration = SignedDuration::from_hours(26);
     let beyond = |time: Timestamp, by: SignedDuration| time.checked_add(by).unwrap_or(time);
-    let since = request.time.since.map(|since| beyond(since, -MARGIN));
-    let until = request.time.until.map(|until| beyond(until, MARGIN));
-    between(since, until).map(|near| near.or(col(Column::Timestamp.name()).is_null()))
+    let since = range.since.map(|since| beyond(since, -MARGIN));
+    let until = range.until.map(|until| beyond(until, MARGIN));
+    between(TimeRange { since, until }).map(|near| near.or(col(Column::Timestamp.name()).is_null()))
 }
 
 /// Whether a row's time is in a range; None where the range is open at both ends.
-fn between(since: Option<Timestamp>, until: Option<Timestamp>) -> Option<Expr> {
+fn between(range: TimeRange) -> Option<Expr> {
     let time = || col(Column::Timestamp.name());
-    let since = since.map(|since| time().gt_eq(lit(instant(Some(since)))));
-    let until = until.map(|until| time().lt(lit(instant(Some(until)))));
+    let since = range.since.map(|since| time().gt_eq(lit(instant(Some(since)))));
+    let until = range.until.map(|until| time().lt(lit(instant(Some(until)))));
     [since, until].into_iter().flatten().reduce(Expr::and)
 }
 
@@ -416,14 +501,18 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     if !request.output.quiet {
         output::say(accounting_line(&report.source, &report.zone));
     }
-    let source = &report.source;
-    Ok(if request.strict && source.rejected + source.damaged_files > 0 {
+    Ok(ending(request, &report.source, report.reads_logs))
+}
+
+/// How a run over these records ends.
+fn ending(request: &Request, source: &Accounting, reads_logs: bool) -> Ending {
+    if request.strict && source.rejected + source.damaged_files > 0 {
         Ending::NotClean
-    } else if report.reads_logs && source.used == 0 {
+    } else if reads_logs && source.used == 0 {
         Ending::NothingFound
     } else {
         Ending::Done
-    })
+    }
 }
 
 /// Prints text of the program's own; a reader that closes early got what it wanted.

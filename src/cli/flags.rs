@@ -149,6 +149,10 @@ pub struct OutputFlags {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
+    /// Also write one file for each value of the first column into this folder, as statements to hand out
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub explode: Option<PathBuf>,
+
     /// Only the first rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub top: Option<u64>,

@@ -88,7 +88,7 @@ fn flag(parameter: &Parameter) -> Arg {
         ParameterKind::Time => arg.value_name("TIME"),
         ParameterKind::Span => arg.value_name("SPAN"),
         ParameterKind::Replay => arg.value_name("LIMITS"),
-        ParameterKind::Table => arg.value_name("FILE").value_hint(ValueHint::FilePath),
+        ParameterKind::Table | ParameterKind::Book | ParameterKind::Bill => arg.value_name("FILE").value_hint(ValueHint::FilePath),
         ParameterKind::Side => arg.value_name("VALUE"),
         _ => arg.value_name("TEXT"),
     };

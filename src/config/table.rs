@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::nearest::suggestion;
+use crate::record::number::scaled;
 use crate::request::Mistake;
 
 /// The text of a config and the name that mistakes in it are reported under.
@@ -179,6 +180,39 @@ impl<'a> Value<'a> {
         match float.as_str().parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
             _ => Err(self.mistake(&format!("`{}` is out of range: {float}", self.key))),
+        }
+    }
+
+    /// A decimal number times 10^`scale`, from its digits and never through a float; as a text in quotes too.
+    pub fn decimal(&self, scale: i32) -> Result<i128, Mistake> {
+        let text = match self.inner.get_ref() {
+            DeValue::String(text) => text.as_ref(),
+            DeValue::Float(float) => float.as_str(),
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str(),
+            _ => return Err(self.wrong("a decimal number")),
+        };
+        scaled(text.trim().as_bytes(), scale)
+            .or(Err(self.mistake(&format!("`{}` must be a decimal number, as in \"2.50\", but it is {text}", self.key))))
+    }
+
+    /// A text, number, or true or false, as it is written.
+    pub fn plain_text(&self) -> Result<String, Mistake> {
+        match self.inner.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(_) => Ok(self.integer()?.to_string()),
+            DeValue::Float(float) => Ok(float.as_str().to_owned()),
+            DeValue::Boolean(boolean) => Ok(boolean.to_string()),
+            DeValue::Datetime(date) => Ok(date.to_string()),
+            DeValue::Array(_) | DeValue::Table(_) => Err(self.wrong("a text, a number, or true or false")),
+        }
+    }
+
+    /// A date as it is written, in quotes or bare.
+    pub fn date_text(&self) -> Result<String, Mistake> {
+        match self.inner.get_ref() {
+            DeValue::String(text) => Ok(text.trim().to_owned()),
+            DeValue::Datetime(date) => Ok(date.to_string()),
+            _ => Err(self.wrong("a date")),
         }
     }
 

@@ -30,7 +30,13 @@ impl Counted {
             {
                 counted.scanned = true;
                 counted.tally.collect(&node.metrics().unwrap_or_default());
-                walk(node, &mut |below| counted.counts.collect(&below.metrics().unwrap_or_default()));
+                walk(node, &mut |below| {
+                    let metrics = below.metrics().unwrap_or_default();
+                    match tally.is_part() {
+                        true => counted.counts.collect_merged(&metrics),
+                        false => counted.counts.collect(&metrics),
+                    }
+                });
             }
         });
         counted

@@ -16,6 +16,8 @@
 //! | `minute_percentiles(times, amounts, [0.5])`, `concurrency(starts, ends)`, `concurrency_percentiles(starts, ends, [0.5])` | how much there usually is, and how many requests run at once |
 //! | `percentile_change(a, b, p, confidence, seed)` | how a percentile changed between two sides, with bootstrap bounds |
 //! | `replay_prefixes(hashes, time, capacity, ttl_ms)` | what a prefix cache would have held, request by request (a window function) |
+//! | `charge(at, model, ..)` | what an upstream call costs by the price book of the run |
+//! | `apportion(amount, weight, places)` | an amount split by weights so that its parts are the whole (a window function) |
 //! | `local_period(time, ..)`, `local_part(time, ..)`, `local_window(time, ..)` | days, hours, weekdays and windows in the report's zone |
 //!
 //! Why not the stock ones: `percentile_cont` cuts the interpolation weight to 1e-6, keeps one copy of the values for
@@ -26,11 +28,13 @@
 //! a state travels between threads and to disk, `samples.rs` and `fixed_sum.rs` are the two states.
 
 mod accumulator;
+mod apportion;
 mod argument;
 mod bootstrap;
 mod breakdown;
 mod bucket;
 mod bucket_label;
+mod charge;
 mod draw;
 mod exact_mean;
 mod exact_sum;
@@ -56,9 +60,11 @@ mod weighted_percentiles;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 
+use apportion::Apportion;
 use breakdown::Breakdown;
 use bucket::Bucket;
 use bucket_label::BucketLabel;
+pub use charge::ChargeCall;
 use draw::Draw;
 use exact_mean::ExactMean;
 use exact_sum::ExactSum;
@@ -88,6 +94,7 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::continuous()));
     ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::nearest()));
     ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
+    ctx.register_udwf(WindowUDF::new_from_impl(Apportion::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(Draw::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(NormalReason::new()));

@@ -11,7 +11,7 @@ use datafusion::prelude::{SessionConfig, SessionContext, col};
 
 use crate::record::Column;
 use crate::request::Limits;
-use crate::source::requests::RequestTable;
+use crate::source::requests::{RequestTable, Unit};
 use crate::source::table::LogTable;
 
 /// Consumers that an out-of-memory error names.
@@ -50,16 +50,22 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// The table `logs`, the table `requests` of records put together, the table `events` of what else is said about them, and
+/// The table `logs`, the tables `requests` and `attempts` of records put together, the table `events` of what else is said about them, and
 /// the view `inference_logs`: the rows of `logs` with the time as `ts` too, so that SQL people already have runs as it is.
 pub async fn register_logs(
     context: &SessionContext,
     logs: LogTable,
-    requests: RequestTable,
+    requests: [RequestTable; 2],
     events: LogTable,
 ) -> Result<()> {
     context.register_table("logs", Arc::new(logs))?;
-    context.register_table("requests", Arc::new(requests))?;
+    for table in requests {
+        let name = match table.unit {
+            Unit::Request => "requests",
+            Unit::Attempt => "attempts",
+        };
+        context.register_table(name, Arc::new(table))?;
+    }
     context.register_table("events", Arc::new(events))?;
     let logs = context.table("logs").await?;
     let view = logs.with_column("ts", col(Column::Timestamp.name()))?.into_view();

@@ -25,7 +25,7 @@ use crate::record::Column;
 const CARRIED: &str = "__weight";
 
 /// Tables of records.
-const RECORDS: [&str; 3] = ["logs", "requests", "inference_logs"];
+const RECORDS: [&str; 4] = ["logs", "requests", "attempts", "inference_logs"];
 
 /// The same question over records of which each stands for as many as its weight says.
 ///

@@ -108,6 +108,7 @@ columns! {
     OutputTokens "output_tokens" Count "generated tokens, reasoning included";
     CachedTokens "cached_tokens" Count "prompt tokens reused from the prefix cache";
     CacheWriteTokens "cache_write_tokens" Count "prompt tokens written to a cache";
+    CacheWrite1hTokens "cache_write_1h_tokens" Count "of the tokens written to a cache, those kept for an hour";
     ReasoningTokens "reasoning_tokens" Count "reasoning tokens, inside the output";
     TotalTokens "total_tokens" Count "total as logged";
     OriginalInputTokens "original_input_tokens" Count "prompt tokens before truncation";

@@ -25,6 +25,8 @@ pub struct Sighting<'a> {
     pub tenant: Option<&'a str>,
     pub prompt_hash: Option<&'a str>,
     pub output_tokens: Option<i64>,
+    /// Its id is that of an answer: it can only be a state of that.
+    pub is_answer: bool,
     /// It says how the request ended.
     pub has_outcome: bool,
     /// A hash of all that it says.
@@ -59,6 +61,35 @@ impl<R> Merged<R> {
     /// All records, the most trusted first: of each role those of its last attempt.
     pub fn by_trust(&self, trust: [Role; 3]) -> impl Iterator<Item = &R> {
         self.by_role(trust).flat_map(|attempts| attempts.iter().rev().flatten())
+    }
+
+    /// The request attempt by attempt, as the role that saw most of them tells, of equals the first of `roles`. What other
+    /// roles saw goes to the attempt that began nearest, in order where they saw as many.
+    pub fn by_attempt(&self, roles: [Role; 3], start: impl Fn(&R) -> Option<i64>) -> Vec<Self>
+    where
+        R: Clone,
+    {
+        let order = roles.into_iter().map(Some).chain([None]);
+        let leading = order.rev().max_by_key(|role| self.attempts_of(*role).len()).flatten();
+        let attempts = self.attempts_of(leading);
+        let mut parts: Vec<Self> =
+            attempts.iter().map(|attempt| Merged { roles: vec![(leading, vec![attempt.clone()])] }).collect();
+        let began = |attempt: &[R]| attempt.iter().find_map(&start);
+        for (role, others) in self.roles.iter().filter(|(role, _)| *role != leading) {
+            for (number, other) in others.iter().enumerate() {
+                let nearest = match others.len() == attempts.len() {
+                    true => Some(number),
+                    false => (0..attempts.len())
+                        .min_by_key(|&at| (distance(began(&attempts[at]), began(other)), at)),
+                };
+                let Some(part) = nearest.and_then(|at| parts.get_mut(at)) else { continue };
+                match part.roles.iter_mut().find(|(known, _)| known == role) {
+                    Some((_, seen)) => seen.push(other.clone()),
+                    None => part.roles.push((*role, vec![other.clone()])),
+                }
+            }
+        }
+        parts
     }
 
     /// The most attempts that any role saw.
@@ -126,7 +157,9 @@ fn without_duplicates(records: &[Sighting<'_>], duplicates: &mut usize) -> Vec<u
     let mut seen = HashSet::with_capacity(records.len());
     let is_new = |index: &usize| {
         let record = &records[*index];
-        seen.insert((record.values, record.role, record.start, record.file_without_role()))
+        // a copy of a log says the same again, whatever the role; without a time equal records of two logs may be two views
+        let file = if record.start.is_some() { "" } else { record.file_without_role() };
+        seen.insert((record.values, record.role, record.start, record.attempt, record.model, file))
     };
     let kept: Vec<usize> = (0..records.len()).filter(is_new).collect();
     *duplicates += records.len() - kept.len();
@@ -199,7 +232,8 @@ fn attempts(records: &[Sighting<'_>], members: Vec<usize>) -> Vec<Vec<usize>> {
     let mut attempts: HashMap<_, Vec<usize>> = HashMap::new();
     for index in whole {
         let record = &records[index];
-        attempts.entry((record.start, record.attempt, record.model)).or_default().push(index);
+        let call = (!record.is_answer).then_some((record.start, record.attempt, record.model));
+        attempts.entry(call).or_default().push(index);
     }
     let mut attempts: Vec<Vec<usize>> = attempts.into_values().collect();
     for index in beginnings {
@@ -313,9 +347,38 @@ mod tests {
 
     #[test]
     fn logs_without_a_role_are_not_merged_with_each_other() {
-        let of = |file| Sighting { file, start: Some(1), ..Sighting::default() };
-        let merging = merge(&[of("a"), of("b"), at(Engine, 1)]);
+        let of = |file, values| Sighting { file, start: Some(1), values, ..Sighting::default() };
+        let merging = merge(&[of("a", 1), of("b", 2), at(Engine, 1)]);
         assert_eq!((merging.requests.len(), merging.unrelated, merging.duplicates), (3, 1, 0));
+    }
+
+    #[test]
+    fn a_copy_of_a_log_says_nothing_new() {
+        let of = |file| Sighting { file, start: Some(1), values: 7, ..Sighting::default() };
+        let merging = merge(&[of("a"), of("copy of a")]);
+        assert_eq!((merging.requests.len(), merging.duplicates), (1, 1));
+    }
+
+    #[test]
+    fn what_is_logged_under_the_id_of_an_answer_is_that_answer() {
+        let state = |second, tokens| Sighting {
+            is_answer: true,
+            output_tokens: Some(tokens),
+            values: tokens as u64,
+            ..at(App, second)
+        };
+        let merging = merge(&[state(1, 5), state(2, 80), state(9, 80)]);
+        assert_eq!(merging.requests[0].attempts(), 1);
+        assert_eq!(merging.requests[0].attempts_of(Some(App))[0][0], 2);
+    }
+
+    #[test]
+    fn attempts_are_those_of_the_role_that_saw_most_and_others_join_the_nearest() {
+        let seen = [at(Gateway, 0), at(Gateway, 60), at(Gateway, 120), at(Engine, 61), at(App, 0)];
+        let merging = merge(&seen);
+        let attempts = merging.requests[0].by_attempt([Gateway, Engine, App], |&index| seen[index].start);
+        let members = |merged: &Merged| merged.roles.iter().map(|(_, attempts)| attempts.concat()).collect::<Vec<_>>();
+        assert_eq!(attempts.iter().map(members).collect::<Vec<_>>(), [vec![vec![0], vec![4]], vec![vec![1], vec![3]], vec![vec![2]]]);
     }
 
     #[test]

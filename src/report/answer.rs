@@ -1,12 +1,14 @@
 //! From the rows of a query to a report: what the columns mean, where the records went, what the reader must know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context;
-use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, new_null_array};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, RecordBatch, StringArray, new_null_array,
+};
+use datafusion::arrow::compute::{cast, filter_record_batch};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Int64Type, Schema, SchemaRef};
 use jiff::Timestamp;
 
 use crate::engine::Answer;
@@ -60,6 +62,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     notes.extend(record_notes(&counted, &source, logs, request));
     let sums = Sums::of(&question.header.totals, &mut rows)?;
     notes.extend(request_notes(question, &sums, &source, request));
+    notes.extend(own_notes(answer.notes)?);
     notes.extend(few_values(question, &mut rows)?);
     notes.extend(empty_sides(question, &mut rows)?);
     notes.extend(nothing_compared(&mut rows)?);
@@ -339,31 +342,62 @@ fn columns(question: &Question<'_>, rows: &Rows) -> Vec<ReportColumn> {
 }
 
 /// The sums of the columns that add up, by column; None where no row has a value. Where one request stands in several
-/// rows (one a metric), nothing adds up.
+/// rows (one a metric), nothing adds up, and money of several currencies does not.
 struct Sums {
     schema: SchemaRef,
     summed: Vec<usize>,
-    sums: Vec<Option<i64>>,
+    /// Counts, and amounts in the units of their column.
+    sums: Vec<Option<i128>>,
 }
+
+/// The column of the currency that amounts are in.
+const CURRENCY: &str = "currency";
+
+/// The column that tells rows from sums of several of them.
+const LEVEL: &str = "level";
 
 impl Sums {
     fn of(names: &[String], rows: &mut Rows) -> anyhow::Result<Self> {
         let schema = rows.schema().clone();
-        let is_count = |index: &usize| schema.field(*index).data_type() == &DataType::Int64;
         let names = if schema.index_of("metric").is_ok() { &[] } else { names };
-        let summed: Vec<usize> = names.iter().filter_map(|name| schema.index_of(name).ok()).filter(is_count).collect();
-        let mut sums = vec![None::<i64>; schema.fields().len()];
+        let adds_up = |index: &usize| {
+            matches!(schema.field(*index).data_type(), DataType::Int64 | DataType::Decimal128(_, _))
+        };
+        let mut summed: Vec<usize> =
+            names.iter().filter_map(|name| schema.index_of(name).ok()).filter(adds_up).collect();
+        let mut sums = vec![None::<i128>; schema.fields().len()];
+        let (currency, level) = (schema.index_of(CURRENCY).ok(), schema.index_of(LEVEL).ok());
+        let mut currencies = BTreeSet::new();
         if !summed.is_empty() {
             for batch in rows.batches()? {
                 let batch = batch?;
+                let batch = match level {
+                    Some(level) => without_subtotals(&batch, level)?,
+                    None => batch,
+                };
+                if let Some(currency) = currency {
+                    let texts = cast(batch.column(currency), &DataType::Utf8)?;
+                    currencies.extend(texts.as_string::<i32>().iter().flatten().map(str::to_owned));
+                }
                 for &index in &summed {
-                    for value in batch.column(index).as_primitive::<Int64Type>().iter().flatten() {
+                    let column = batch.column(index);
+                    let values: Box<dyn Iterator<Item = i128>> = match column.data_type() {
+                        DataType::Int64 => Box::new(column.as_primitive::<Int64Type>().iter().flatten().map(i128::from)),
+                        _ => Box::new(column.as_primitive::<Decimal128Type>().iter().flatten()),
+                    };
+                    for value in values {
                         let sum = sums[index].unwrap_or(0).checked_add(value);
                         let too_large = || format!("the total of {} is too large", schema.field(index).name());
                         sums[index] = Some(sum.with_context(too_large)?);
                     }
                 }
             }
+        }
+        if currencies.len() > 1 {
+            summed.retain(|index| schema.field(*index).data_type() == &DataType::Int64);
+            schema.fields().iter().zip(&mut sums).for_each(|(field, sum)| {
+                *sum = sum.filter(|_| field.data_type() == &DataType::Int64);
+            });
         }
         Ok(Self { schema, summed, sums })
     }
@@ -375,22 +409,74 @@ impl Sums {
     }
 }
 
+/// The rows that are no sums of others.
+fn without_subtotals(batch: &RecordBatch, level: usize) -> anyhow::Result<RecordBatch> {
+    let levels = cast(batch.column(level), &DataType::Utf8)?;
+    let kept: BooleanArray =
+        levels.as_string::<i32>().iter().map(|level| Some(level != Some("subtotal"))).collect();
+    Ok(filter_record_batch(batch, &kept)?)
+}
+
 /// One row with the sums, where there are several rows to add up.
 fn totals(names: &[String], sums: &Sums, rows: &Rows) -> anyhow::Result<Option<RecordBatch>> {
     if names.is_empty() || rows.len() < 2 || sums.schema.index_of("metric").is_ok() {
         return Ok(None);
     }
-    let column = |(index, field): (usize, &Arc<Field>)| -> ArrayRef {
-        match sums.sums[index] {
-            Some(sum) => Arc::new(Int64Array::from(vec![sum])),
-            None => new_null_array(field.data_type(), 1),
-        }
+    let column = |(index, field): (usize, &Arc<Field>)| -> anyhow::Result<ArrayRef> {
+        Ok(match (sums.sums[index], field.data_type()) {
+            (Some(sum), DataType::Decimal128(_, scale)) => {
+                Arc::new(Decimal128Array::from(vec![sum]).with_precision_and_scale(38, *scale)?)
+            }
+            (Some(sum), _) => {
+                let too_large = || format!("the total of {} is too large", field.name());
+                Arc::new(Int64Array::from(vec![i64::try_from(sum).ok().with_context(too_large)?]))
+            }
+            (None, kind) => new_null_array(kind, 1),
+        })
     };
-    let columns = sums.schema.fields().iter().enumerate().map(column).collect();
+    let columns = sums.schema.fields().iter().enumerate().map(column).collect::<anyhow::Result<_>>()?;
     // a column that is never null in the rows has no total all the same
-    let fields = sums.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let fields = sums.schema.fields().iter().enumerate().map(|(index, field)| {
+        let kind = match (sums.sums[index], field.data_type()) {
+            (Some(_), DataType::Decimal128(_, scale)) => DataType::Decimal128(38, *scale),
+            (_, kind) => kind.clone(),
+        };
+        Field::new(field.name(), kind, true)
+    });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     Ok(Some(RecordBatch::try_new(schema, columns)?))
+}
+
+/// The totals of some of the rows: of the columns that have one in `totals`.
+pub(super) fn totals_like(totals: &RecordBatch, rows: &mut Rows) -> anyhow::Result<Option<RecordBatch>> {
+    let schema = totals.schema();
+    let has_total = |(field, column): &(&Arc<Field>, &ArrayRef)| !field.name().is_empty() && column.null_count() == 0;
+    let names: Vec<String> =
+        schema.fields().iter().zip(totals.columns()).filter(has_total).map(|(field, _)| field.name().clone()).collect();
+    let sums = Sums::of(&names, rows)?;
+    self::totals(&names, &sums, rows)
+}
+
+/// What a report says about its own numbers.
+fn own_notes(notes: Option<Rows>) -> anyhow::Result<Vec<Note>> {
+    let Some(mut rows) = notes else { return Ok(Vec::new()) };
+    let mut notes = Vec::new();
+    for batch in rows.batches()? {
+        let batch = batch?;
+        let column = |name: &str, kind: DataType| -> anyhow::Result<ArrayRef> {
+            let column = batch.column_by_name(name).with_context(|| format!("the step `notes` has no column {name}"))?;
+            Ok(cast(column, &kind)?)
+        };
+        let (codes, texts) = (column("code", DataType::Utf8)?, column("text", DataType::Utf8)?);
+        let counts = column("count", DataType::Int64)?;
+        let rows = codes.as_string::<i32>().iter().zip(texts.as_string::<i32>().iter());
+        for ((code, text), count) in rows.zip(counts.as_primitive::<Int64Type>().iter()) {
+            let (Some(code), Some(text)) = (code, text) else { continue };
+            let count = count.and_then(|count| u64::try_from(count).ok());
+            notes.push(Note { code: code.to_owned(), text: text.to_owned(), count });
+        }
+    }
+    Ok(notes)
 }
 
 pub(crate) fn parameters(question: &Question<'_>, request: &Request) -> serde_json::Map<String, serde_json::Value> {

@@ -12,7 +12,7 @@
 
 use anyhow::{Context, bail};
 
-use crate::report::parameter::Parameter;
+use crate::report::parameter::{Parameter, ParameterKind};
 use crate::request::Word;
 
 /// What a query file says about itself.
@@ -34,6 +34,8 @@ pub struct Header {
     pub place: Option<String>,
     /// How it takes logs that are a sample.
     pub sampled: Sampled,
+    /// A flag that asks for the records of the period before too.
+    pub lookback: Option<String>,
 }
 
 /// What a report makes of sampled logs.
@@ -93,6 +95,7 @@ impl Header {
             }
             "spark" => self.sparks = value.split_whitespace().map(str::to_owned).collect(),
             "pivot" => self.pivot = Some(value.to_owned()),
+            "lookback" => self.lookback = Some(value.to_owned()),
             "place" => self.place = Some(value.to_owned()),
             "sampled" => self.sampled = Sampled::from_word(value)?,
             "total" => self.totals = value.split_whitespace().map(str::to_owned).collect(),
@@ -100,6 +103,11 @@ impl Header {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether it is about money: calls upstream, charged by a price book.
+    pub fn is_of_money(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.kind == ParameterKind::Book)
     }
 
     /// Whether a column is drawn over time.

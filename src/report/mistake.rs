@@ -30,6 +30,25 @@ pub enum ReportMistake {
          leave them out with --where \"sample_weight > 0\", or give the log its rate"
     )]
     UnknownRate { count: i64 },
+    #[error(
+        "no price book: name one with --prices FILE, or in the config as `[prices] book = \"prices.toml\"`; \
+         `infer-stats prices example` prints one to begin with"
+    )]
+    NoPrices,
+    #[error("--format junit and github are for reports whose rows are findings, such as check and audit; `{report}` has none")]
+    NoFindings { report: String },
+    #[error("the rows of `{report}` have no severity: give the rule a column with max or min")]
+    RuleOfNoFindings { report: String },
+    #[error("`{report}` has no column `{name}` (it has {names})")]
+    NoRuleColumn { report: String, name: String, names: String },
+    #[error("the invoice has no column of {what}: say which with --bill-map {what}=NAME (it has {names})")]
+    NoBillColumn { what: &'static str, names: String },
+    #[error("--bill-map {text}: write what=column, as in cost=Amount,since=Day")]
+    NotABillMap { text: String },
+    #[error("--bill-map: a line of an invoice has no `{field}`{hint}")]
+    NoBillField { field: String, hint: String },
+    #[error("--bill-map: the invoice has no column `{name}` (it has {names})")]
+    NoBillName { name: String, names: String },
     #[error("could not read {path}: {reason}")]
     NoAnswerFile { path: String, reason: String },
     #[error("{path} holds no rows of an answer: write it with --format json, jsonl or parquet, and -o")]

@@ -55,6 +55,10 @@ pub enum ParameterKind {
     Table,
     /// A side of a comparison: a value, or `where` and a condition on records.
     Side,
+    /// A price book; without one that of the config. Its pools and prices are tables, and calls are charged by it.
+    Book,
+    /// An invoice; its lines are the table `bill`.
+    Bill,
 }
 
 impl Word for ParameterKind {
@@ -74,6 +78,8 @@ impl Word for ParameterKind {
         ("replay", ParameterKind::Replay),
         ("table", ParameterKind::Table),
         ("side", ParameterKind::Side),
+        ("book", ParameterKind::Book),
+        ("bill", ParameterKind::Bill),
     ];
 }
 
@@ -94,6 +100,8 @@ pub enum ParameterValue {
     Table(PathBuf),
     /// SQL as typed, not parsed yet; see [`ParameterValue::checked`].
     Condition(String),
+    Book(PathBuf),
+    Bill(PathBuf),
     /// A default that was left empty: `$name` is NULL, so that `$name IS NULL OR ...` makes a filter optional.
     Unset,
 }
@@ -189,6 +197,8 @@ impl Parameter {
             }
             ParameterKind::Replay => ParameterValue::Replay(Replay::parse(text)?),
             ParameterKind::Table => ParameterValue::Table(text.into()),
+            ParameterKind::Book => ParameterValue::Book(text.into()),
+            ParameterKind::Bill => ParameterValue::Bill(text.into()),
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
         })
     }
@@ -213,6 +223,8 @@ impl ParameterValue {
             ParameterValue::Dimensions(_)
             | ParameterValue::Metrics(_)
             | ParameterValue::Table(_)
+            | ParameterValue::Book(_)
+            | ParameterValue::Bill(_)
             | ParameterValue::Condition(_) => return Vec::new(),
             ParameterValue::Replay(replay) => {
                 return vec![
@@ -253,7 +265,7 @@ impl ParameterValue {
             ParameterValue::Span(_, text) => text.clone().into(),
             ParameterValue::Replay(replay) => replay.text.clone().into(),
             // where it lies says nothing about the answer
-            ParameterValue::Table(path) => path.file_name().map(|name| name.to_string_lossy()).into(),
+            ParameterValue::Table(path) | ParameterValue::Book(path) | ParameterValue::Bill(path) => path.file_name().map(|name| name.to_string_lossy()).into(),
             ParameterValue::Condition(sql) => format!("where {sql}").into(),
             ParameterValue::Unset => serde_json::Value::Null,
         }

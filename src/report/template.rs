@@ -73,8 +73,8 @@ impl<'a> Filled<'a> {
             .unwrap_or_default()
     }
 
-    /// The statement to run.
-    pub fn statement(&self, request: &Request) -> anyhow::Result<Statement> {
+    /// The statement to run, in which calls are not billed where `exemption`, an expression, has a reason.
+    pub fn statement(&self, request: &Request, exemption: &str) -> anyhow::Result<Statement> {
         let dimensions: Vec<DimensionSql> = self
             .dimensions()
             .iter()
@@ -86,6 +86,8 @@ impl<'a> Filled<'a> {
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         let keys: Vec<String> = dimensions.iter().map(|dimension| dimension.key.clone()).collect();
         environment.add_function("same_keys", move |left: String, right: String| same_keys(&keys, &left, &right));
+        let exemption = exemption.to_owned();
+        environment.add_function("charge_at", move |at: String| charge_at(&at, &exemption));
         let values: BTreeMap<&str, minijinja::Value> = self
             .values
             .iter()
@@ -97,7 +99,7 @@ impl<'a> Filled<'a> {
         let logs = if request.merges { "requests" } else { "logs" };
         let fragments = fragments(&dimensions, order_of(&[], request.sort.as_ref(), None));
         let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
-        let standing = context! { dimensions, order, limit, logs };
+        let standing = context! { dimensions, order, limit, logs, attempts => "attempts" };
         let values = context! { ..standing, ..minijinja::Value::from(values), ..fragments };
         let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered
@@ -153,6 +155,14 @@ fn same_keys(keys: &[String], left: &str, right: &str) -> String {
     if same.is_empty() { "TRUE".to_owned() } else { same.join(" AND ") }
 }
 
+/// What the call upstream of a row of `attempts` costs at the prices of a time, as a struct.
+fn charge_at(at: &str, exemption: &str) -> String {
+    format!(
+        "charge({at}, model_name, provider, service_tier, input_tokens, output_tokens, cached_tokens, cache_write_tokens, \
+         cache_write_1h_tokens, reasoning_tokens, total_tokens, max_tokens, response_cache_hit, {exemption}, upper($currency))"
+    )
+}
+
 /// Values that every statement may use: the request's buckets, error codes, zone and time range.
 pub fn standing_values(request: &Request) -> Vec<(String, ScalarValue)> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
@@ -168,6 +178,8 @@ pub fn standing_values(request: &Request) -> Vec<(String, ScalarValue)> {
         ("week_start".to_owned(), text(request.week_start.word())),
         ("since".to_owned(), parameter::instant(request.time.since)),
         ("until".to_owned(), parameter::instant(request.time.until)),
+        ("before".to_owned(), parameter::instant(request.time.before(&request.zone))),
+        ("now".to_owned(), parameter::instant(Some(request.now))),
     ]
 }
 
@@ -191,7 +203,9 @@ fn template_value(value: &ParameterValue, week_start: WeekStart) -> minijinja::V
         ParameterValue::Time(time) => time.to_string().into(),
         ParameterValue::Span(milliseconds, _) => (*milliseconds).into(),
         ParameterValue::Replay(replay) => replay.text.clone().into(),
-        ParameterValue::Table(path) => path.display().to_string().into(),
+        ParameterValue::Table(path) | ParameterValue::Book(path) | ParameterValue::Bill(path) => {
+            path.display().to_string().into()
+        }
         ParameterValue::Unset => ().into(),
     }
 }

@@ -50,6 +50,33 @@ pub enum Mistake {
     #[error("unknown time zone `{name}`{hint} Write a name such as Asia/Shanghai, or an offset such as +08:00")]
     UnknownZone { name: String, hint: String },
 
+    // money
+    #[error("could not read the price book {path}: name another with --prices, or in the config as `[prices] book = ...`")]
+    UnreadablePrices {
+        path: PathBuf,
+        #[source]
+        reason: std::io::Error,
+    },
+    #[error(
+        "the price book {book} is not the one that {lock} locks: restore it, or accept the new prices with \
+         `infer-stats prices lock {book}`"
+    )]
+    PricesChanged { book: PathBuf, lock: PathBuf },
+    #[error("`report` writes Markdown: drop --format, or ask the reports one by one")]
+    PackIsMarkdown,
+    #[error("could not read the policy {path}")]
+    UnreadablePolicy {
+        path: PathBuf,
+        #[source]
+        reason: std::io::Error,
+    },
+    #[error("no price book: name one, or in the config as `[prices] book = \"prices.toml\"`")]
+    NoPrices,
+    #[error("`{text}` is no currency: write its three letters, as in USD")]
+    NotACurrency { text: String },
+    #[error("`{text}` is no pattern for names of models: write it as in gpt-4o*, with * for any letters")]
+    NotAPattern { text: String },
+
     // record
     #[error("--map {text}: write canonical=path or canonical=path:unit, as in ttft_ms=timing.ttft:s")]
     NotAMap { text: String },

@@ -10,6 +10,8 @@ pub struct OutputChoice {
     pub format: Format,
     /// None: standard output.
     pub file: Option<PathBuf>,
+    /// A folder for one file a value of the first column.
+    pub explode: Option<PathBuf>,
     pub color: Color,
     /// No progress, warnings or accounting line on standard error.
     pub quiet: bool,
@@ -26,6 +28,10 @@ pub enum Format {
     Json,
     Jsonl,
     Parquet,
+    /// Findings as test cases.
+    Junit,
+    /// Findings as annotations of a GitHub workflow.
+    Github,
 }
 
 impl Word for Format {
@@ -37,7 +43,24 @@ impl Word for Format {
         ("json", Format::Json),
         ("jsonl", Format::Jsonl),
         ("parquet", Format::Parquet),
+        ("junit", Format::Junit),
+        ("github", Format::Github),
     ];
+}
+
+impl Format {
+    /// How names of files in this format end.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Format::Table | Format::Github => "txt",
+            Format::Markdown => "md",
+            Format::Csv => "csv",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+            Format::Parquet => "parquet",
+            Format::Junit => "xml",
+        }
+    }
 }
 
 /// Whether a table is coloured; `Auto` is where standard output is a terminal.

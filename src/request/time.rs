@@ -51,6 +51,19 @@ impl TimeRange {
     }
 }
 
+impl TimeRange {
+    /// When the period before began: the month before a month, else as long as the range is; None of an open range.
+    pub fn before(&self, zone: &Zone) -> Option<Timestamp> {
+        let (since, until) = (self.since?, self.until?);
+        let local = |time: Timestamp| time.to_zoned_datetime(zone.rules.clone());
+        let is_month = local(since).checked_add(1.month()).is_ok_and(|next| next.timestamp() == until);
+        if is_month && local(since).day() == 1 {
+            return local(since).checked_sub(1.month()).ok().map(|before| before.timestamp());
+        }
+        since.checked_sub(since.duration_until(until)).ok()
+    }
+}
+
 /// The moment that spans count back from, and the zone in which days begin.
 #[derive(Debug, Clone)]
 pub struct Clock {

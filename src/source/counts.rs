@@ -128,6 +128,14 @@ impl Counts {
         }
     }
 
+    /// Reads back what was found out about records of one request, and nothing of how they were read.
+    pub fn collect_merged(&mut self, metrics: &MetricsSet) {
+        let mut all = Counts::default();
+        all.collect(metrics);
+        let Counts { duplicates, collisions, unrelated, .. } = all;
+        self.add(&Counts { duplicates, collisions, unrelated, ..Counts::default() });
+    }
+
     /// Reads back what [`Counts::publish`] added.
     pub fn collect(&mut self, metrics: &MetricsSet) {
         for metric in metrics.iter() {

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 use crate::profile::{Pattern, Profile};
 use crate::record::Column;
 use crate::report::{Accounting, Note};
-use crate::request::{Request, Source, Word};
+use crate::request::{Ask, Matching, Request, Source, Word};
 use crate::source::LogFile;
 use crate::source::format::Format;
 use crate::source::input::Input;
@@ -22,7 +22,7 @@ use crate::source::locate::{Skipped, locate};
 use crate::source::mapping::Mapping;
 use crate::source::parquet::ParquetLog;
 use crate::source::rejects::Rejects;
-use crate::source::requests::{Matches, RequestTable, Skews};
+use crate::source::requests::{Matches, RequestTable, Sightings, Skews, Unit};
 use crate::source::rows;
 use crate::source::schema::LogSchema;
 use crate::source::table::LogTable;
@@ -45,6 +45,8 @@ pub struct Logs {
     pub skews: Arc<Skews>,
     /// Which records are of one request without a common id, where that was asked for.
     pub matches: Arc<Matches>,
+    /// Which ids stand in several records, as far as that is known.
+    pub sightings: Arc<Sightings>,
     skipped: Vec<Skipped>,
     /// Which files of a folder or glob take the settings of a source.
     source_notes: Vec<Note>,
@@ -80,6 +82,7 @@ impl Logs {
             rejects: Arc::new(rejects),
             skews: Arc::default(),
             matches: Arc::default(),
+            sightings: Arc::default(),
             skipped: located.skipped,
             damaged: Vec::new(),
             source_notes: Vec::new(),
@@ -152,15 +155,28 @@ impl Logs {
         }
     }
 
-    /// The table of all requests, put together from the records that `margin` holds for.
-    pub fn requests(&self, margin: Option<Expr>, request: &Request) -> RequestTable {
+    /// The table of all requests, or attempts, put together from the records that `margin` holds for.
+    pub fn requests(&self, unit: Unit, margin: Option<Expr>, request: &Request) -> RequestTable {
         let ids = Arc::new(request.profiles.ids());
         let priority = |file: &Arc<LogFile>| {
             let source = file.mapping.checked_sub(1).and_then(|source| request.logs.sources.get(source));
             Some((file.input.name.clone(), source?.priority)).filter(|(_, priority)| *priority != 0)
         };
         let priorities = self.files.iter().filter_map(priority).collect();
-        RequestTable::new(self.table(margin), ids, priorities, self.skews.clone(), self.matches.clone())
+        let (skews, matches) = (self.skews.clone(), self.matches.clone());
+        let mut table = RequestTable::new(unit, self.table(margin), ids, priorities, skews, matches);
+        table.sightings = self.mostly_lone(request).then(|| self.sightings.clone());
+        table
+    }
+
+    /// Whether it pays to take most ids for those of one record: not where several roles see each request, and only where
+    /// the logs can be read again if that was wrong.
+    fn mostly_lone(&self, request: &Request) -> bool {
+        self.roles().len() < 2
+            && self.files.iter().all(|file| file.input.is_file())
+            && !matches!(request.ask, Ask::Sql { .. } | Ask::Inspect { .. })
+            && request.matching == Matching::Id
+            && !request.fixes_skew
     }
 
     /// The roles of the logs, each once.

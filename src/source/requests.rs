@@ -1,13 +1,17 @@
-//! The table `requests`: one row a request, put together from the records that share its id.
+//! The tables `requests` and `attempts`: one row a request, or a call upstream, put together from the records that share its
+//! id.
 //!
 //! ```text
 //! logs (all records, a margin around the time range) -> bare id -> dealt out by its hash -> sorted, on disk if need be
 //!   -> merged id by id (record::merge) -> the request's own time range and predicate -> counted
 //! ```
+//!
+//! A record whose id no other has skips all that: see [`lone`].
 
 mod column;
 mod exec;
 mod id;
+mod lone;
 mod matches;
 mod merger;
 mod skew;
@@ -18,17 +22,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, col};
-use datafusion::physical_expr::expressions::Column as ColumnExpr;
+use datafusion::physical_expr::expressions::{Column as ColumnExpr, Literal};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::filter::FilterExecBuilder;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, PhysicalExpr};
 
 use crate::profile::IdRule;
@@ -36,6 +41,8 @@ use crate::record::Column;
 use crate::source::table::LogTable;
 use crate::source::tally::TallyExec;
 use exec::MergeExec;
+use lone::{Kept, Known, LoneExec};
+pub use lone::Sightings;
 pub use matches::{COMPARED, Matches};
 pub use skew::{Skew, Skews};
 
@@ -45,8 +52,29 @@ const MATCH_ID: &str = "match_id";
 /// How many attempts a request took, as the role that saw most of them tells.
 const ATTEMPTS: &str = "attempts";
 
-/// How many records a request was put together from.
+/// Which of them an attempt is, 1 for the first.
+const ATTEMPT_NUMBER: &str = "attempt_number";
+
+/// How many records a row was put together from.
 pub const RECORDS: &str = "records";
+
+/// What a row of the table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Request,
+    /// A call upstream, of which a request may take several.
+    Attempt,
+}
+
+impl Unit {
+    /// The columns beside those of the records.
+    fn own_columns(self) -> &'static [&'static str] {
+        match self {
+            Unit::Request => &[ATTEMPTS, RECORDS],
+            Unit::Attempt => &[ATTEMPTS, ATTEMPT_NUMBER, RECORDS],
+        }
+    }
+}
 
 /// Scans of this table are numbered from here on: where a query reads the records as well, those are counted.
 const BEHIND: usize = 1 << 20;
@@ -83,6 +111,7 @@ const VALUES: [Column; 12] = [
 /// All requests in the logs as one table: the columns of `logs`, and how many attempts and records each took.
 #[derive(Debug)]
 pub struct RequestTable {
+    pub unit: Unit,
     /// All records that may be part of a wanted request.
     pub logs: LogTable,
     /// Requests that it does not hold for are not in the table.
@@ -93,24 +122,26 @@ pub struct RequestTable {
     pub priorities: Arc<[(String, i64)]>,
     pub skews: Arc<Skews>,
     pub matches: Arc<Matches>,
+    /// Which ids stand in several records, where the logs can be read again; None: all records are sorted.
+    pub sightings: Option<Arc<Sightings>>,
     schema: SchemaRef,
     scans: AtomicUsize,
 }
 
 impl RequestTable {
     pub fn new(
+        unit: Unit,
         logs: LogTable,
         ids: Arc<IdRule>,
         priorities: Arc<[(String, i64)]>,
         skews: Arc<Skews>,
         matches: Arc<Matches>,
     ) -> Self {
-        let count = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
-        let mut fields: Vec<Arc<Field>> = logs.schema.arrow.fields().iter().cloned().collect();
-        fields.push(count(ATTEMPTS));
-        fields.push(count(RECORDS));
-        let schema = Arc::new(Schema::new(fields));
-        Self { logs, predicate: None, ids, priorities, skews, matches, schema, scans: AtomicUsize::new(0) }
+        let count = |name: &&str| Arc::new(Field::new(*name, DataType::Int64, true));
+        let fields = logs.schema.arrow.fields().iter().cloned().chain(unit.own_columns().iter().map(count));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let (predicate, sightings, scans) = (None, None, AtomicUsize::new(0));
+        Self { unit, logs, predicate, ids, priorities, skews, matches, sightings, schema, scans }
     }
 
     /// The columns of `logs` to read for these columns of the table, in order, each once.
@@ -159,17 +190,88 @@ impl TableProvider for RequestTable {
             tested.sort_unstable();
             wanted.extend(tested);
         }
-        // numbered before the scan below, so that this one is counted
+        // numbered before the scans below, so that this one is counted
         let number = BEHIND + self.scans.fetch_add(2, Ordering::Relaxed);
         self.logs.scans.store(number + 1, Ordering::Relaxed);
-        let read = self.read(&wanted);
-        let records = self.logs.scan(state, Some(&read), &[], None).await?;
-        let records = self.with_match_id(records, state)?;
+        let scan = Scan { table: self, state, wanted: &wanted, projection, predicate: predicate.as_ref(), number };
+        let Some(sightings) = &self.sightings else { return scan.together(None).await };
+        match sightings.known() {
+            Known::Nothing if sightings.begin() => scan.alone(Kept::Noted(sightings.clone())).await,
+            Known::Nothing => scan.alone(Kept::All).await,
+            Known::TooLittle => scan.together(None).await,
+            Known::Repeated(repeated) if repeated.is_empty() => scan.alone(Kept::All).await,
+            Known::Repeated(repeated) => {
+                let alone = scan.alone(Kept::Lone(repeated.clone())).await?;
+                let together = scan.together(Some(Kept::Repeated(repeated))).await?;
+                UnionExec::try_new(vec![alone, together])
+            }
+        }
+    }
+}
+
+/// One reading of the table.
+struct Scan<'a> {
+    table: &'a RequestTable,
+    state: &'a dyn Session,
+    /// The columns of the table to read, those that the predicate tests among them.
+    wanted: &'a [usize],
+    /// The columns of the table to hand out.
+    projection: &'a [usize],
+    /// Over the whole table's schema.
+    predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+    number: usize,
+}
+
+impl Scan<'_> {
+    /// Records as they are, each a request of its own.
+    async fn alone(&self, kept: Kept) -> Result<Arc<dyn ExecutionPlan>> {
+        let logged = self.table.logs.schema.arrow.fields().len();
+        let mut read: Vec<usize> = self.wanted.iter().copied().filter(|index| *index < logged).collect();
+        read.extend([Column::RequestId, Column::Timestamp].map(Column::index));
+        read.sort_unstable();
+        read.dedup();
+        let records = self.table.logs.scan(self.state, Some(&read), &[], None).await?;
+        let lone: Arc<dyn ExecutionPlan> = Arc::new(LoneExec::new(records, self.table.ids.clone(), kept));
+        let schema = lone.schema();
+        let column = |(at, field): (usize, &Arc<Field>)| {
+            (Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>, field.name().clone())
+        };
+        let one = |name: &&str| {
+            (Arc::new(Literal::new(ScalarValue::Int64(Some(1)))) as Arc<dyn PhysicalExpr>, (*name).to_owned())
+        };
+        let columns = schema.fields().iter().enumerate().map(column).chain(self.table.unit.own_columns().iter().map(one));
+        let requests = Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), lone)?);
+        self.finish(requests, |filtered| TallyExec::new(filtered, self.number))
+    }
+
+    /// Requests put together from the records that share an id: of all, or of those that `kept` passes on beside others.
+    async fn together(&self, kept: Option<Kept>) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = self.table;
+        let read = table.read(self.wanted);
+        let mut records = table.logs.scan(self.state, Some(&read), &[], None).await?;
+        let is_part = kept.is_some();
+        if let Some(kept) = kept {
+            records = Arc::new(LoneExec::new(records, table.ids.clone(), kept));
+        }
+        let records = table.with_match_id(records, self.state)?;
         let order = order(&records.schema())?;
-        let sorted = sorted(records, &order, state)?;
-        let (priorities, skews) = (self.priorities.clone(), self.skews.clone());
-        let merged: Arc<dyn ExecutionPlan> = Arc::new(MergeExec::new(sorted, order, priorities, skews));
-        let position = |name: &str| merged.schema().index_of(name);
+        let sorted = sorted(records, &order, self.state)?;
+        let (priorities, skews) = (table.priorities.clone(), table.skews.clone());
+        let merged = Arc::new(MergeExec::new(table.unit, sorted, order, priorities, skews));
+        self.finish(merged, |filtered| match is_part {
+            true => TallyExec::of_part(filtered, self.number, RECORDS),
+            false => TallyExec::weighted(filtered, self.number, RECORDS),
+        })
+    }
+
+    /// The requests that the predicate holds for, counted, with the columns that were asked for.
+    fn finish(
+        &self,
+        requests: Arc<dyn ExecutionPlan>,
+        tally: impl FnOnce(Arc<dyn ExecutionPlan>) -> TallyExec,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = requests.schema();
+        let position = |name: &str| schema.index_of(name);
         let moved = |expression: &Arc<dyn PhysicalExpr>| -> Result<Arc<dyn PhysicalExpr>> {
             use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
             let place = |node: Arc<dyn PhysicalExpr>| match node.downcast_ref::<ColumnExpr>() {
@@ -181,13 +283,13 @@ impl TableProvider for RequestTable {
             };
             Arc::clone(expression).transform(place).data()
         };
-        let filtered = match &predicate {
-            Some(predicate) => Arc::new(FilterExecBuilder::new(moved(predicate)?, merged.clone()).build()?),
-            None => merged.clone(),
+        let filtered = match self.predicate {
+            Some(predicate) => Arc::new(FilterExecBuilder::new(moved(predicate)?, requests).build()?),
+            None => requests,
         };
-        let tallied: Arc<dyn ExecutionPlan> = Arc::new(TallyExec::weighted(filtered, number, RECORDS));
-        let kept = projection.iter().map(|&index| {
-            let name = self.schema.field(index).name();
+        let tallied: Arc<dyn ExecutionPlan> = Arc::new(tally(filtered));
+        let kept = self.projection.iter().map(|&index| {
+            let name = self.table.schema.field(index).name();
             let column: Arc<dyn PhysicalExpr> = Arc::new(ColumnExpr::new(name, position(name)?));
             Ok((column, name.clone()))
         });

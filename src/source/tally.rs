@@ -26,18 +26,29 @@ pub struct TallyExec {
     scan: usize,
     /// The column that tells how many records a row stands for; None: one.
     weight: Option<&'static str>,
+    /// Whether another scan of the same number has counted the records below.
+    is_part: bool,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl TallyExec {
     /// `scan` numbers the scans of one query: a query that reads the table twice must not count it twice.
     pub fn new(input: Arc<dyn ExecutionPlan>, scan: usize) -> Self {
-        Self { input, scan, weight: None, metrics: ExecutionPlanMetricsSet::new() }
+        Self { input, scan, weight: None, is_part: false, metrics: ExecutionPlanMetricsSet::new() }
     }
 
     /// For rows each of which stands for as many records as its column `weight` says.
     pub fn weighted(input: Arc<dyn ExecutionPlan>, scan: usize, weight: &'static str) -> Self {
         Self { weight: Some(weight), ..Self::new(input, scan) }
+    }
+
+    /// The same for records that another scan of this number counts, among others.
+    pub fn of_part(input: Arc<dyn ExecutionPlan>, scan: usize, weight: &'static str) -> Self {
+        Self { is_part: true, ..Self::weighted(input, scan, weight) }
+    }
+
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     pub fn scan(&self) -> usize {
@@ -178,7 +189,8 @@ impl ExecutionPlan for TallyExec {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self { weight: self.weight, ..Self::new(children.swap_remove(0), self.scan) }))
+        let (weight, is_part) = (self.weight, self.is_part);
+        Ok(Arc::new(Self { weight, is_part, ..Self::new(children.swap_remove(0), self.scan) }))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -22,6 +22,15 @@ pub(super) fn trust(column: Column) -> [Role; 3] {
     }
 }
 
+/// Whether all attempts of a request have the column in common: who sent it, and what it is part of.
+pub(super) fn is_of_the_whole(column: Column) -> bool {
+    use Column::*;
+    matches!(
+        column,
+        RequestId | TraceId | SessionId | BusinessLine | Tenant | UserTag | App | Tags | PromptHash | PromptVersion
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,12 +19,14 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::merger::{Merger, schema};
+use super::Unit;
 use super::skew::Skews;
 use crate::source::counts::PublishedCounts;
 
 /// Merges the records of each partition, all of an id being in one.
 #[derive(Debug)]
 pub(super) struct MergeExec {
+    unit: Unit,
     input: Arc<dyn ExecutionPlan>,
     /// By the id first.
     order: LexOrdering,
@@ -38,12 +40,13 @@ pub(super) struct MergeExec {
 impl MergeExec {
     /// `order` is that in which the records come, by the id first.
     pub fn new(
+        unit: Unit,
         input: Arc<dyn ExecutionPlan>,
         order: LexOrdering,
         priorities: Arc<[(String, i64)]>,
         skews: Arc<Skews>,
     ) -> Self {
-        let schema = schema(&input.schema());
+        let schema = schema(unit, &input.schema());
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
             datafusion::physical_plan::Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),
@@ -51,7 +54,7 @@ impl MergeExec {
             input.boundedness(),
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        Self { input, order, schema, priorities, skews, properties: Arc::new(properties), metrics }
+        Self { unit, input, order, schema, priorities, skews, properties: Arc::new(properties), metrics }
     }
 }
 
@@ -100,7 +103,7 @@ impl ExecutionPlan for MergeExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (order, priorities, skews) = (self.order.clone(), self.priorities.clone(), self.skews.clone());
-        Ok(Arc::new(Self::new(children.swap_remove(0), order, priorities, skews)))
+        Ok(Arc::new(Self::new(self.unit, children.swap_remove(0), order, priorities, skews)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -109,7 +112,7 @@ impl ExecutionPlan for MergeExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
-        let merger = Merger::new(&input.schema(), self.priorities.clone(), self.skews.clone());
+        let merger = Merger::new(self.unit, &input.schema(), self.priorities.clone(), self.skews.clone());
         let counts = PublishedCounts::new(self.metrics.clone(), partition);
         // the end of the input is a step of its own, in which the last requests come out
         let steps = input.map(Some).chain(futures::stream::iter([None]));

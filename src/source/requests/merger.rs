@@ -1,5 +1,6 @@
 //! Records sorted by id in, requests out: each column from the role that knows it best.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -11,9 +12,9 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit,
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
 
-use super::column::trust;
+use super::column::{is_of_the_whole, trust};
 use super::skew::{Skew, Skews};
-use super::{ATTEMPTS, MATCH_ID, RECORDS, VALUES};
+use super::{ATTEMPT_NUMBER, ATTEMPTS, MATCH_ID, RECORDS, Unit, VALUES};
 use crate::record::Column;
 use crate::record::merge::{Merged, Sighting, merge};
 use crate::record::stored::{count, money, number, text, time};
@@ -47,6 +48,7 @@ type Request = Merged<Row>;
 
 /// Merges records that come sorted by their id.
 pub struct Merger {
+    unit: Unit,
     output: SchemaRef,
     priorities: Arc<[(String, i64)]>,
     skews: Arc<Skews>,
@@ -64,17 +66,27 @@ struct Held {
     hashes: Vec<u64>,
 }
 
-/// The schema of requests made of records of `input`.
-pub fn schema(input: &SchemaRef) -> SchemaRef {
+/// The schema of requests, or attempts, made of records of `input`.
+pub fn schema(unit: Unit, input: &SchemaRef) -> SchemaRef {
     let kept = input.fields().iter().filter(|field| field.name() != MATCH_ID).cloned();
-    let count = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
-    Arc::new(Schema::new(kept.chain([count(ATTEMPTS), count(RECORDS)]).collect::<Vec<_>>()))
+    let count = |name: &&str| Arc::new(Field::new(*name, DataType::Int64, true));
+    Arc::new(Schema::new(kept.chain(unit.own_columns().iter().map(count)).collect::<Vec<_>>()))
+}
+
+/// A row in the making: a request, or one attempt of it.
+struct Made<'a> {
+    own: Cow<'a, Request>,
+    /// The request that it is part of.
+    whole: &'a Request,
+    /// 1 for the first.
+    number: usize,
 }
 
 impl Merger {
-    pub fn new(input: &SchemaRef, priorities: Arc<[(String, i64)]>, skews: Arc<Skews>) -> Self {
+    pub fn new(unit: Unit, input: &SchemaRef, priorities: Arc<[(String, i64)]>, skews: Arc<Skews>) -> Self {
         Self {
-            output: schema(input),
+            unit,
+            output: schema(unit, input),
             priorities,
             corrected: skews.corrected(),
             skews,
@@ -200,6 +212,7 @@ impl Merger {
             tenant: text(column(Column::Tenant), row.1),
             prompt_hash: text(column(Column::PromptHash), row.1),
             output_tokens: count(column(Column::OutputTokens), row.1),
+            is_answer: text(column(Column::RequestId), row.1).is_some_and(is_of_an_answer),
             has_outcome: OUTCOMES.iter().any(|outcome| column(*outcome).is_some_and(|array| array.is_valid(row.1))),
             values: self.held[row.0].hashes[row.1],
             priority: self.priorities.iter().find(|(name, _)| name == file).map_or(0, |(_, priority)| *priority),
@@ -223,7 +236,8 @@ impl Merger {
     /// The requests that wait, as a batch; only the records of the id in hand are held on.
     fn requests(&mut self) -> Result<RecordBatch> {
         let requests = std::mem::take(&mut self.requests);
-        let columns = self.output.fields().iter().map(|field| self.column_of(&requests, field));
+        let made: Vec<Made<'_>> = requests.iter().flat_map(|request| self.made(request)).collect();
+        let columns = self.output.fields().iter().map(|field| self.column_of(&made, field));
         let batch = RecordBatch::try_new(self.output.clone(), columns.collect::<Result<_>>()?)?;
         let open = std::mem::take(&mut self.open);
         let hashes = open.iter().map(|&(batch, row)| self.held[batch].hashes[row]).collect();
@@ -237,36 +251,54 @@ impl Merger {
         Ok(batch)
     }
 
-    /// One column of the requests.
-    fn column_of(&self, requests: &[Request], field: &Field) -> Result<ArrayRef> {
-        let counted = |count: fn(&Request) -> usize| -> ArrayRef {
-            Arc::new(requests.iter().map(|request| Some(count(request) as i64)).collect::<Int64Array>())
+    /// The rows that a request becomes.
+    fn made<'a>(&self, request: &'a Request) -> Vec<Made<'a>> {
+        if self.unit == Unit::Request || request.attempts() < 2 {
+            return vec![Made { own: Cow::Borrowed(request), whole: request, number: 1 }];
+        }
+        let attempts = request.by_attempt(ROLES, |row| self.start(*row));
+        let row = |(at, own)| Made { own: Cow::Owned(own), whole: request, number: at + 1 };
+        attempts.into_iter().enumerate().map(row).collect()
+    }
+
+    /// One column of the rows.
+    fn column_of(&self, made: &[Made<'_>], field: &Field) -> Result<ArrayRef> {
+        let counted = |count: fn(&Made<'_>) -> usize| -> ArrayRef {
+            Arc::new(made.iter().map(|row| Some(count(row) as i64)).collect::<Int64Array>())
         };
         match (field.name().as_str(), Column::named(field.name())) {
-            (ATTEMPTS, _) => Ok(counted(Merged::attempts)),
-            (RECORDS, _) => Ok(counted(Merged::records)),
+            (ATTEMPTS, _) => Ok(counted(|row| row.whole.attempts())),
+            (ATTEMPT_NUMBER, _) => Ok(counted(|row| row.number)),
+            (RECORDS, _) => Ok(counted(|row| row.own.records())),
             (_, Some(Column::Timestamp)) => {
-                let times = requests.iter().map(|request| self.arrival(request));
+                let times = made.iter().map(|row| self.arrival(&row.own));
                 let times = times.collect::<TimestampNanosecondArray>();
                 Ok(Arc::new(times.with_data_type(field.data_type().clone())))
             }
             (_, Some(Column::TotalLatencyMs)) => {
-                Ok(Arc::new(requests.iter().map(|request| self.total(request)).collect::<Float64Array>()))
+                Ok(Arc::new(made.iter().map(|row| self.total(&row.own)).collect::<Float64Array>()))
             }
             (_, Some(Column::TtftMs)) => {
-                Ok(Arc::new(requests.iter().map(|request| self.ttft(request)).collect::<Float64Array>()))
+                Ok(Arc::new(made.iter().map(|row| self.ttft(&row.own)).collect::<Float64Array>()))
             }
             (_, Some(Column::CostLogged)) => {
-                let costs = requests.iter().map(|request| self.cost(request)).collect::<Decimal128Array>();
+                let costs = made.iter().map(|row| self.cost(&row.own)).collect::<Decimal128Array>();
                 Ok(Arc::new(costs.with_precision_and_scale(38, 12)?))
             }
-            (_, Some(Column::Role)) => Ok(Arc::new(requests.iter().map(roles_in_words).collect::<StringViewArray>())),
-            (_, column) => self.picked(requests, field, column.map_or(ROLES, trust)),
+            (_, Some(Column::Role)) => {
+                Ok(Arc::new(made.iter().map(|row| roles_in_words(&row.own)).collect::<StringViewArray>()))
+            }
+            (_, column) => {
+                let of_whole = column.is_some_and(is_of_the_whole);
+                let requests: Vec<&Request> =
+                    made.iter().map(|row| if of_whole { row.whole } else { row.own.as_ref() }).collect();
+                self.picked(&requests, field, column.map_or(ROLES, trust))
+            }
         }
     }
 
     /// For each request the first known value in the order of trust, of a role that of its last attempt.
-    fn picked(&self, requests: &[Request], field: &Field, trust: [Role; 3]) -> Result<ArrayRef> {
+    fn picked(&self, requests: &[&Request], field: &Field, trust: [Role; 3]) -> Result<ArrayRef> {
         let arrays: Vec<&ArrayRef> =
             self.held.iter().filter_map(|held| held.batch.column_by_name(field.name())).collect();
         let nothing = new_null_array(field.data_type(), 1);
@@ -334,6 +366,11 @@ fn roles_in_words(request: &Request) -> Option<String> {
 
 pub(super) fn role(text: Option<&str>) -> Option<Role> {
     ROLES.into_iter().find(|role| Some(role.word()) == text)
+}
+
+/// Ids that a provider gives to an answer rather than to a request: whatever is logged under one is that answer.
+fn is_of_an_answer(id: &str) -> bool {
+    ["msg_", "resp_"].iter().any(|prefix| id.starts_with(prefix))
 }
 
 fn hash_of(id: &str) -> u64 {

@@ -1,0 +1,316 @@
+//! The price book: `prices.toml`, read with the line of every mistake.
+
+use std::fs;
+use std::path::Path;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use regex::Regex;
+
+use super::lock;
+use super::offer::Model;
+use super::price::{Classes, Long, LongMode, Price, Tier};
+use super::{FACTOR_SCALE, Money, times};
+use crate::config::table::{Document, Table, Value};
+use crate::request::{Mistake, Word, Zone};
+
+/// All prices that a run knows.
+#[derive(Debug, Clone, Default)]
+pub struct Book {
+    pub name: String,
+    /// Of every price that names no other.
+    pub currency: String,
+    pub models: Vec<Model>,
+    /// In the order of their days.
+    pub rates: Vec<ExchangeRate>,
+    pub pools: Vec<Pool>,
+    /// A digest of the file, of 16 letters: two books of one digest are the same.
+    pub digest: String,
+}
+
+/// What one unit of a currency is worth in another from some day on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExchangeRate {
+    pub from: String,
+    pub to: String,
+    /// Nanoseconds since 1970.
+    pub since: Option<i64>,
+    pub factor: i128,
+}
+
+/// GPUs that are paid whether they work or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub name: String,
+    pub gpus: Option<i64>,
+    /// Of one GPU, in 10^-12 of the currency.
+    pub gpu_hour: Option<i128>,
+    pub since: Option<i64>,
+    pub currency: String,
+    /// What was paid for a month, as in `2025-06`, in 10^-12 of the currency.
+    pub bills: Vec<(Date, i128)>,
+}
+
+impl Word for LongMode {
+    const KIND: &'static str = "mode of long prompts";
+    const WORDS: &'static [(&'static str, Self)] = &[("whole", LongMode::Whole), ("marginal", LongMode::Marginal)];
+}
+
+impl Book {
+    /// Reads a price book.
+    ///
+    /// # Errors
+    /// It cannot be read, it differs from its lock, or something in it is wrong; the mistake names the line.
+    pub fn read(path: &Path) -> Result<Self, Mistake> {
+        let text = fs::read_to_string(path)
+            .map_err(|reason| Mistake::UnreadablePrices { path: path.to_owned(), reason })?;
+        let book = Self::parse(&path.display().to_string(), &text)?;
+        lock::check(path, &text)?;
+        Ok(book)
+    }
+
+    /// Reads the text of a price book.
+    ///
+    /// # Errors
+    /// As [`Book::read`].
+    pub fn parse(path: &str, text: &str) -> Result<Self, Mistake> {
+        let document = Document { path, text };
+        let mut table = document.parse()?;
+        let currency = currency(&mut table)?.unwrap_or_else(|| "USD".to_owned());
+        let zone = table.read("tz", Zone::parse)?.map_or(TimeZone::UTC, |zone| zone.rules);
+        let reading = Reading { currency: &currency, zone };
+        let name = table.text("name")?.unwrap_or_default();
+        let models = table.tables("model")?.into_iter().map(|model| reading.model(model)).collect::<Result<_, _>>()?;
+        let mut rates: Vec<ExchangeRate> =
+            table.tables("rate")?.into_iter().map(|rate| reading.rate(rate)).collect::<Result<_, _>>()?;
+        rates.sort_by_key(|rate| rate.since);
+        let pools = table.tables("pool")?.into_iter().map(|pool| reading.pool(pool)).collect::<Result<_, _>>()?;
+        table.finish()?;
+        let digest = lock::digest(text)[..16].to_owned();
+        Ok(Book { name, models, rates, pools, digest, currency })
+    }
+
+    /// The book as a report names it.
+    pub fn label(&self) -> String {
+        if self.name.is_empty() { self.digest.clone() } else { format!("{} ({})", self.name, self.digest) }
+    }
+
+    /// An amount in another currency by the rate of a day.
+    ///
+    /// # Errors
+    /// A reason, where the book has no rate for that day.
+    pub fn exchange(&self, amount: Money, from: &str, to: &str, at: Option<i64>) -> Result<Money, String> {
+        if from.eq_ignore_ascii_case(to) {
+            return Ok(amount);
+        }
+        let rate = self.rate(from, to, at).ok_or_else(|| format!("no rate from {from} to {to}"))?;
+        times(amount, rate).ok_or_else(|| "more than any money".to_owned())
+    }
+
+    fn rate(&self, from: &str, to: &str, at: Option<i64>) -> Option<i128> {
+        let at = at?;
+        let holds = |rate: &&ExchangeRate| {
+            rate.from.eq_ignore_ascii_case(from)
+                && rate.to.eq_ignore_ascii_case(to)
+                && rate.since.is_none_or(|since| since <= at)
+        };
+        self.rates.iter().rev().find(holds).map(|rate| rate.factor)
+    }
+
+    /// The least and the most that a token of each class costs in the book's own currency, whatever the model.
+    pub fn extremes(&self) -> Option<(Classes, Classes)> {
+        let prices = self.models.iter().flat_map(|model| &model.prices);
+        let own = prices.filter(|price| price.currency.eq_ignore_ascii_case(&self.currency));
+        let classes: Vec<Classes> = own.flat_map(Price::all_classes).collect();
+        let of = |class: fn(&Classes) -> Money, pick: fn(Money, Money) -> Money| {
+            classes.iter().map(class).reduce(pick)
+        };
+        let all = |pick: fn(Money, Money) -> Money| {
+            Some(Classes {
+                input: of(|one| one.total.or(one.input).unwrap_or(0), pick),
+                cached: of(|one| one.total.unwrap_or_else(|| one.cached()), pick),
+                cache_write: of(|one| one.total.unwrap_or_else(|| one.cache_write()), pick),
+                cache_write_1h: of(|one| one.total.unwrap_or_else(|| one.cache_write_1h()), pick),
+                output: of(|one| one.total.or(one.output).unwrap_or(0), pick),
+                reasoning: of(|one| one.total.or(one.reasoning).or(one.output).unwrap_or(0), pick),
+                request: of(|one| one.request.unwrap_or(0), pick),
+                total: None,
+            })
+            .filter(|_| !classes.is_empty())
+        };
+        all(Money::min).zip(all(Money::max))
+    }
+}
+
+/// What holds for a whole book while it is read.
+struct Reading<'a> {
+    currency: &'a str,
+    zone: TimeZone,
+}
+
+impl Reading<'_> {
+    fn model(&self, mut table: Table) -> Result<Model, Mistake> {
+        let name = table.text("name")?;
+        let provider = table.text("provider")?;
+        let aliases = table.list("aliases", |alias| Ok(alias.to_owned()))?;
+        let patterns = table.list("patterns", |pattern| Ok((pattern.to_owned(), pattern_regex(pattern)?)))?;
+        let source = table.text("source")?;
+        let tables = table.tables("price")?;
+        table.finish()?;
+        let Some(name) = name else {
+            return Err(table.mistake("a [[model]] needs a name, as in name = \"gpt-4o\""));
+        };
+        if tables.is_empty() {
+            return Err(table.mistake(&format!("[[model]] `{name}` needs a [[model.price]]")));
+        }
+        let mut prices = tables.into_iter().map(|price| self.price(price)).collect::<Result<Vec<_>, _>>()?;
+        prices.sort_by_key(|price| price.since);
+        if let Some(twice) = prices.windows(2).find(|pair| pair[0].since == pair[1].since) {
+            let day = twice[0].since_text.as_deref().unwrap_or("always");
+            return Err(table.mistake(&format!("[[model]] `{name}` has two prices from the same day ({day})")));
+        }
+        Ok(Model { name, provider, aliases, patterns, source, prices })
+    }
+
+    fn price(&self, mut table: Table) -> Result<Price, Mistake> {
+        let (since, since_text) = self.day(&mut table, "from")?;
+        let currency = currency(&mut table)?.unwrap_or_else(|| self.currency.to_owned());
+        let base = classes(&mut table)?;
+        let long = long(&mut table)?;
+        let mut tiers = Vec::new();
+        if let Some(mut named) = table.table("tiers")? {
+            for name in named.keys() {
+                if let Some(tier) = named.table(&name)? {
+                    tiers.push((name, self::tier(tier)?));
+                }
+            }
+        }
+        table.finish()?;
+        if base.input.is_none() && base.total.is_none() && base.output.is_none() {
+            return Err(table.mistake("a [[model.price]] needs input and output prices per 1M tokens, or total"));
+        }
+        Ok(Price { since, since_text, currency, base, long, tiers })
+    }
+
+    fn rate(&self, mut table: Table) -> Result<ExchangeRate, Mistake> {
+        let from = table.read("from", currency_code)?;
+        let to = table.read("to", currency_code)?;
+        let (since, _) = self.day(&mut table, "since")?;
+        let factor = table.take("rate").map(|value| positive(&value)).transpose()?;
+        table.finish()?;
+        match (from, to, factor) {
+            (Some(from), Some(to), Some(factor)) => Ok(ExchangeRate { from, to, since, factor }),
+            _ => Err(table.mistake(
+                "a [[rate]] needs from, to, since and rate, as in from = \"CNY\", to = \"USD\", since = \"2025-06-01\", rate = \"0.1391\"",
+            )),
+        }
+    }
+
+    fn pool(&self, mut table: Table) -> Result<Pool, Mistake> {
+        let name = table.text("name")?;
+        let gpus = table.take("gpus").map(|value| value.integer()).transpose()?;
+        let gpu_hour = table.take("gpu_hour").map(|value| positive(&value)).transpose()?;
+        let (since, _) = self.day(&mut table, "from")?;
+        let currency = currency(&mut table)?.unwrap_or_else(|| self.currency.to_owned());
+        let mut bills = Vec::new();
+        if let Some(mut by_month) = table.table("bills")? {
+            for month in by_month.keys() {
+                let Some(value) = by_month.take(&month) else { continue };
+                let first: Date = format!("{month}-01")
+                    .parse()
+                    .or(Err(value.mistake(&format!("`{month}` is no month: write it as in \"2025-06\""))))?;
+                bills.push((first, value.decimal(FACTOR_SCALE)?));
+            }
+        }
+        table.finish()?;
+        bills.sort();
+        let Some(name) = name else {
+            return Err(table.mistake("a [[pool]] needs a name, as in name = \"a100\""));
+        };
+        Ok(Pool { name, gpus, gpu_hour, since, currency, bills })
+    }
+
+    /// The first moment of a day, and the day as it was written.
+    fn day(&self, table: &mut Table, key: &str) -> Result<(Option<i64>, Option<String>), Mistake> {
+        let Some(value) = table.take(key) else { return Ok((None, None)) };
+        let text = value.date_text()?;
+        let midnight = text.parse::<Date>().and_then(|day| day.to_zoned_datetime(self.zone.clone()));
+        let nanoseconds = midnight.ok().and_then(|midnight| i64::try_from(midnight.timestamp().as_nanosecond()).ok());
+        match nanoseconds {
+            Some(nanoseconds) => Ok((Some(nanoseconds), Some(text))),
+            None => Err(value.mistake(&format!("`{text}` is no date: write it as in \"2025-06-01\""))),
+        }
+    }
+}
+
+fn tier(mut table: Table) -> Result<Tier, Mistake> {
+    let factor = table.take("factor").map(|value| not_negative(&value)).transpose()?;
+    let classes = classes(&mut table)?;
+    let long = long(&mut table)?;
+    table.finish()?;
+    match (factor, classes == Classes::default() && long.is_empty()) {
+        (Some(factor), true) => Ok(Tier::Factor(factor)),
+        (None, false) => Ok(Tier::Own { classes, long }),
+        _ => Err(table.mistake("a tier has either a factor, as in { factor = \"0.5\" }, or prices of its own")),
+    }
+}
+
+fn long(table: &mut Table) -> Result<Vec<Long>, Mistake> {
+    let mut all = Vec::new();
+    for mut entry in table.tables("long")? {
+        let above = entry.take("above").map(|value| value.integer()).transpose()?;
+        let mode = entry.read("mode", LongMode::from_word)?;
+        let classes = classes(&mut entry)?;
+        entry.finish()?;
+        let (Some(above), Some(mode)) = (above, mode) else {
+            return Err(entry.mistake(
+                "a price of long prompts needs above (input tokens) and mode (\"whole\" or \"marginal\")",
+            ));
+        };
+        all.push(Long { above, mode, classes });
+    }
+    all.sort_by_key(|long| long.above);
+    Ok(all)
+}
+
+fn classes(table: &mut Table) -> Result<Classes, Mistake> {
+    let mut price = |key: &str| table.take(key).map(|value| not_negative(&value)).transpose();
+    Ok(Classes {
+        input: price("input")?,
+        cached: price("cached")?,
+        cache_write: price("cache_write")?,
+        cache_write_1h: price("cache_write_1h")?,
+        output: price("output")?,
+        reasoning: price("reasoning")?,
+        total: price("total")?,
+        // a fee is money itself, and not the price of a million
+        request: price("request")?.map(|fee| fee.saturating_mul(1_000_000)),
+    })
+}
+
+fn not_negative(value: &Value) -> Result<i128, Mistake> {
+    let number = value.decimal(FACTOR_SCALE)?;
+    if number >= 0 { Ok(number) } else { Err(value.mistake("a price must not be below 0")) }
+}
+
+fn positive(value: &Value) -> Result<i128, Mistake> {
+    let number = value.decimal(FACTOR_SCALE)?;
+    if number > 0 { Ok(number) } else { Err(value.mistake("it must be above 0")) }
+}
+
+fn currency(table: &mut Table) -> Result<Option<String>, Mistake> {
+    table.read("currency", currency_code)
+}
+
+/// A currency as reports write it.
+pub fn currency_code(text: &str) -> Result<String, Mistake> {
+    let code = text.trim().to_uppercase();
+    let is_code = code.len() == 3 && code.bytes().all(|letter| letter.is_ascii_uppercase());
+    if is_code { Ok(code) } else { Err(Mistake::NotACurrency { text: text.to_owned() }) }
+}
+
+/// A pattern in which `*` stands for any letters.
+fn pattern_regex(pattern: &str) -> Result<Regex, Mistake> {
+    let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
+    Regex::new(&format!("(?is)^{}$", parts.join(".*"))).or(Err(Mistake::NotAPattern { text: pattern.to_owned() }))
+}

@@ -1,0 +1,225 @@
+//! What one upstream call costs: its tokens in classes that never overlap, each at its price.
+
+use super::Money;
+use super::price::{Classes, Rates};
+
+/// A call with more tokens than this did not happen: the count is wrong.
+const MOST_TOKENS: i64 = 1_000_000_000;
+
+/// The tokens of a call as its log counts them; None is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Cached ones included.
+    pub input: Option<i64>,
+    /// Reasoning included.
+    pub output: Option<i64>,
+    pub cached: Option<i64>,
+    /// Written to a cache, for an hour too.
+    pub cache_write: Option<i64>,
+    /// Of these, written for an hour.
+    pub cache_write_1h: Option<i64>,
+    pub reasoning: Option<i64>,
+    pub total: Option<i64>,
+    /// The limit that was asked for.
+    pub max_tokens: Option<i64>,
+}
+
+/// The tokens of a call in classes that never overlap; None is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    pub uncached: Option<i64>,
+    pub cached: Option<i64>,
+    pub write_5m: Option<i64>,
+    pub write_1h: Option<i64>,
+    /// Reasoning included.
+    pub output: Option<i64>,
+    /// The part of the output that has a price of its own.
+    pub reasoning: Option<i64>,
+}
+
+/// What a call costs, by class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Of the input tokens that were neither cached nor written to a cache.
+    pub input: Option<Money>,
+    pub cached: Option<Money>,
+    pub write: Option<Money>,
+    /// Reasoning included.
+    pub output: Option<Money>,
+    pub request: Option<Money>,
+    /// Their sum; None where one of them is not known.
+    pub cost: Option<Money>,
+    /// At least so much.
+    pub low: Option<Money>,
+    /// At most so much; None where nothing bounds it.
+    pub high: Option<Money>,
+}
+
+/// Why tokens cannot be priced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// No count at all.
+    NoUsage,
+    NoInput,
+    NoOutput,
+    NoTotal,
+    /// A count below 0, or above what any call can have.
+    Implausible,
+}
+
+impl Unknown {
+    /// In words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Unknown::NoUsage => "no usage",
+            Unknown::NoInput => "input tokens are missing",
+            Unknown::NoOutput => "output tokens are missing",
+            Unknown::NoTotal => "total tokens are missing",
+            Unknown::Implausible => "a token count that cannot be",
+        }
+    }
+}
+
+impl Costs {
+    /// Of a call that nobody bills.
+    pub fn free() -> Self {
+        let none = Some(0);
+        Self { input: none, cached: none, write: none, output: none, request: none, cost: none, low: none, high: none }
+    }
+
+    /// All amounts in another currency; their sum stays their sum.
+    ///
+    /// # Errors
+    /// That of `exchange`.
+    pub fn each(self, exchange: impl Fn(Money) -> Result<Money, String>) -> Result<Self, String> {
+        let of = |amount: Option<Money>| amount.map(&exchange).transpose();
+        let (input, cached, write) = (of(self.input)?, of(self.cached)?, of(self.write)?);
+        let (output, request) = (of(self.output)?, of(self.request)?);
+        let parts = [input, cached, write, output, request];
+        let cost = self.cost.map(|_| parts.iter().flatten().sum());
+        let (low, high) = match cost {
+            Some(_) => (cost, cost),
+            None => (of(self.low)?, of(self.high)?),
+        };
+        Ok(Self { input, cached, write, output, request, cost, low, high })
+    }
+}
+
+impl Usage {
+    /// Why nothing can be said of the cost, whatever the price.
+    pub fn hopeless(&self) -> Option<Unknown> {
+        let counts = [self.input, self.output, self.cached, self.cache_write, self.cache_write_1h, self.reasoning];
+        let is_plausible = |count: &i64| (0..=MOST_TOKENS).contains(count);
+        if !counts.iter().chain([&self.total]).flatten().all(is_plausible) {
+            return Some(Unknown::Implausible);
+        }
+        (self.input.is_none() && self.output.is_none() && self.total.is_none()).then_some(Unknown::NoUsage)
+    }
+
+    /// The tokens in classes. What was read from and written to a cache is part of the input; a log whose parts are more
+    /// than the whole counts the writes beside it.
+    pub fn tokens(&self, reasoning_apart: bool) -> Tokens {
+        let cached = self.input.map(|input| self.cached.unwrap_or(0).min(input));
+        let write = self.cache_write.or(self.cache_write_1h).unwrap_or(0);
+        let write_1h = self.cache_write_1h.unwrap_or(0).min(write);
+        let uncached = self.input.zip(cached).map(|(input, cached)| {
+            let rest = input - cached;
+            if write > rest { rest } else { rest - write }
+        });
+        let reasoning = self.output.map(|output| match reasoning_apart {
+            true => self.reasoning.unwrap_or(0).min(output),
+            false => 0,
+        });
+        let known = |count: i64| self.input.map(|_| count);
+        Tokens {
+            uncached,
+            cached,
+            write_5m: known(write - write_1h),
+            write_1h: known(write_1h),
+            output: self.output,
+            reasoning,
+        }
+    }
+}
+
+/// What a call costs at these rates, and why its cost is not known where it is not.
+pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) {
+    let classes = &rates.classes;
+    let tokens = usage.tokens(classes.reasoning.is_some());
+    let request = Some(classes.request.unwrap_or(0));
+    if let Some(price) = classes.total {
+        let all = usage.total.or_else(|| Some(usage.input? + usage.output?));
+        let input = all.map(|all| cost_of(all, price));
+        let cost = input.map(|input| input + classes.request.unwrap_or(0));
+        let none = Some(0);
+        let costs = Costs {
+            input,
+            cached: none,
+            write: none,
+            output: none,
+            request,
+            cost,
+            low: cost.or(request),
+            high: cost,
+        };
+        return (tokens, costs, cost.is_none().then_some(Unknown::NoTotal));
+    }
+    let prompt = tokens.uncached.zip(tokens.cached).map(|_| prompt_cost(&tokens, rates));
+    let output = match (tokens.output, classes.output) {
+        (Some(output), Some(price)) => Some(output_cost(output, tokens.reasoning.unwrap_or(0), price, classes)),
+        // a model without answers, as one of embeddings
+        (_, None) => Some(0),
+        (None, Some(_)) => None,
+    };
+    let prompt_sum = prompt.map(|(input, cached, write)| input + cached + write);
+    let cost = prompt_sum.zip(output).map(|(prompt, output)| prompt + output + classes.request.unwrap_or(0));
+    let low = prompt_sum.unwrap_or(0) + output.unwrap_or(0) + classes.request.unwrap_or(0);
+    let longest = usage.max_tokens.filter(|count| (0..=MOST_TOKENS).contains(count));
+    let high = cost.or_else(|| {
+        let dearest = classes.output?.max(classes.reasoning.unwrap_or(0));
+        Some(prompt_sum? + cost_of(longest?, dearest) + classes.request.unwrap_or(0))
+    });
+    let unknown = match (cost, prompt) {
+        (Some(_), _) => None,
+        (None, None) => Some(Unknown::NoInput),
+        (None, Some(_)) => Some(Unknown::NoOutput),
+    };
+    let costs = Costs {
+        input: prompt.map(|(input, _, _)| input),
+        cached: prompt.map(|(_, cached, _)| cached),
+        write: prompt.map(|(_, _, write)| write),
+        output,
+        request,
+        cost,
+        low: Some(low),
+        high,
+    };
+    (tokens, costs, unknown)
+}
+
+fn cost_of(tokens: i64, price: Money) -> Money {
+    i128::from(tokens).saturating_mul(price)
+}
+
+fn output_cost(output: i64, reasoning: i64, price: Money, classes: &Classes) -> Money {
+    cost_of(output - reasoning, price) + cost_of(reasoning, classes.reasoning.unwrap_or(price))
+}
+
+/// What the uncached, the cached and the written tokens of a prompt cost. The tokens above a threshold are the last ones:
+/// first those that no cache held.
+fn prompt_cost(tokens: &Tokens, rates: &Rates) -> (Money, Money, Money) {
+    let counts = [tokens.uncached, tokens.write_5m, tokens.write_1h, tokens.cached].map(|count| count.unwrap_or(0));
+    let prices =
+        |classes: &Classes| [classes.input.unwrap_or(0), classes.cache_write(), classes.cache_write_1h(), classes.cached()];
+    let base = prices(&rates.classes);
+    let mut costs = [0; 4];
+    let mut beyond = rates.above.map_or(0, |(above, _)| (counts.iter().sum::<i64>() - above).max(0));
+    let dearer = rates.above.map_or(base, |(_, classes)| prices(&classes));
+    for class in 0..4 {
+        let last = counts[class].min(beyond);
+        beyond -= last;
+        costs[class] = cost_of(counts[class] - last, base[class]) + cost_of(last, dearer[class]);
+    }
+    let [uncached, write_5m, write_1h, cached] = costs;
+    (uncached, cached, write_5m + write_1h)
+}
