@@ -29,6 +29,8 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     // Our scans are cut into as many partitions as there are threads; moving batches of a small log between threads
     // costs more than it gains.
     options.optimizer.enable_round_robin_repartition = false;
+    // A field that is read of what a function made would have the function called once for each field.
+    options.optimizer.enable_leaf_expression_pushdown = false;
     // Spilled text and values compress well and the disk is the slower part.
     options.execution.spill_compression = datafusion::config::SpillCompression::Lz4Frame;
 

@@ -48,8 +48,7 @@ pub struct ChargeCall {
 
 impl ChargeCall {
     pub fn new(book: Arc<Book>) -> Self {
-        // it is not: but the engine computes what is volatile once, and what is not again for each field that is read
-        Self { book, signature: Signature::user_defined(Volatility::Volatile) }
+        Self { book, signature: Signature::user_defined(Volatility::Immutable) }
     }
 }
 
