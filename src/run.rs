@@ -140,7 +140,7 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
     Ok(if breached && ending != Ending::NotClean { Ending::Breached } else { ending })
 }
 
-/// Writes a statement for each value of the first column.
+/// Writes a statement for each of those whom the rows concern.
 fn explode(report: &mut Report, folder: &Path, format: Format) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("could not create the folder {}", folder.display()))?;
     let mut names = BTreeSet::new();
@@ -189,6 +189,10 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     let context = session::session(&limits, spill)?;
     let catalog = Catalog::load(&request.queries)?;
     let (query, given) = asked(request, &catalog)?;
+    if let (Some(query), Some(file)) = (query.filter(|query| query.header.is_kept), &request.output.file) {
+        let (path, report) = (file.display().to_string(), query.name.clone());
+        anyhow::ensure!(!file.exists(), ReportMistake::AlreadyKept { path, report });
+    }
     let range = range(request, query, &given);
     let mut requests = [Unit::Request, Unit::Attempt].map(|unit| logs.requests(unit, margin(range), request));
     let subject = match query {

@@ -149,7 +149,7 @@ pub struct OutputFlags {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
-    /// Also write one file for each value of the first column into this folder, as statements to hand out
+    /// Also write one file for each value of the first column (a business line, say) into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub explode: Option<PathBuf>,
 

@@ -39,6 +39,15 @@ fn commands() -> Vec<Command> {
             continue;
         }
         let members = || queries().filter(|query| in_group(query).is_some_and(|(other, _)| other == group));
+        // a report may have others under its name: `cost`, and `cost close`
+        if let Some(query) = queries().find(|query| query.name == group) {
+            let command = self::command(query)
+                .args_conflicts_with_subcommands(true)
+                .subcommand_negates_reqs(true)
+                .disable_help_subcommand(true);
+            groups.push(command.subcommands(members().map(self::command)));
+            continue;
+        }
         let questions: Vec<&str> = members().map(|query| query.header.question.as_str()).collect();
         let command = Command::new(group.to_owned())
             .about(questions.join(" "))
@@ -47,7 +56,9 @@ fn commands() -> Vec<Command> {
             .after_help(examples(members()));
         groups.push(command.subcommands(members().map(self::command)));
     }
-    groups.extend(queries().filter(|query| in_group(query).is_none()).map(self::command));
+    let is_new = |query: &&Query| groups.iter().all(|command| command.get_name() != query.name);
+    let alone: Vec<Command> = queries().filter(|query| in_group(query).is_none()).filter(is_new).map(self::command).collect();
+    groups.extend(alone);
     groups
 }
 
@@ -60,7 +71,14 @@ fn command(query: &Query) -> Command {
     let header = &query.header;
     let command = Command::new(in_group(query).map_or(query.name.as_str(), |(_, name)| name).to_owned());
     let command = header.parameters.iter().fold(command, |command, parameter| command.arg(flag(parameter)));
-    ReportFlags::augment_args(command)
+    let has_column = header.parameters.iter().any(|parameter| parameter.name == "column");
+    let command = ReportFlags::augment_args(command);
+    let command = match has_column {
+        // the report's own comes first
+        true => command.mut_arg("columns", |arg| arg.long("add-column")),
+        false => command,
+    };
+    command
         .about(header.question.clone())
         .long_about(None)
         .after_help(examples(std::iter::once(query)))

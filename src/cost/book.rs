@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regex::Regex;
@@ -230,15 +231,20 @@ impl Reading<'_> {
         Ok(Pool { name, gpus, gpu_hour, since, currency, bills })
     }
 
-    /// The first moment of a day, and the day as it was written.
+    /// The first moment of a day, or a moment, and how it was written.
     fn day(&self, table: &mut Table, key: &str) -> Result<(Option<i64>, Option<String>), Mistake> {
         let Some(value) = table.take(key) else { return Ok((None, None)) };
         let text = value.date_text()?;
-        let midnight = text.parse::<Date>().and_then(|day| day.to_zoned_datetime(self.zone.clone()));
-        let nanoseconds = midnight.ok().and_then(|midnight| i64::try_from(midnight.timestamp().as_nanosecond()).ok());
+        let is_day = text.len() == "2025-06-01".len();
+        let midnight = || text.parse::<Date>().and_then(|day| day.to_zoned_datetime(self.zone.clone()));
+        let instant = match is_day {
+            true => midnight().map(|midnight| midnight.timestamp()),
+            false => text.parse::<Timestamp>(),
+        };
+        let nanoseconds = instant.ok().and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
         match nanoseconds {
             Some(nanoseconds) => Ok((Some(nanoseconds), Some(text))),
-            None => Err(value.mistake(&format!("`{text}` is no date: write it as in \"2025-06-01\""))),
+            None => Err(value.mistake(&format!("`{text}` is no date: write it as in \"2025-06-01\", or a moment as in \"2025-06-01T16:00:00Z\""))),
         }
     }
 }
@@ -313,4 +319,40 @@ pub fn currency_code(text: &str) -> Result<String, Mistake> {
 fn pattern_regex(pattern: &str) -> Result<Regex, Mistake> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
     Regex::new(&format!("(?is)^{}$", parts.join(".*"))).or(Err(Mistake::NotAPattern { text: pattern.to_owned() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(text: &str) -> String {
+        Book::parse("prices.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_mistake_in_a_book_names_its_line() {
+        for (text, expected) in [
+            ("[[model]]\nprice = []", "prices.toml:1: a [[model]] needs a name"),
+            ("[[model]]\nname = \"m\"\n[[model.price]]\ninputs = 1", "prices.toml:4: unknown key `inputs`; did you mean `input`?"),
+            ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = \"2,50\"", "prices.toml:4: `input` must be a decimal number"),
+            ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = -1", "prices.toml:4: a price must not be below 0"),
+            ("[[model]]\nname = \"m\"\n[[model.price]]\nfrom = \"June\"\ninput = 1", "prices.toml:4: `June` is no date"),
+            ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = 1\ntiers = { batch = {} }", "prices.toml:5: a tier has either"),
+            ("currency = \"dollars\"", "prices.toml:1: `dollars` is no currency"),
+        ] {
+            let sentence = sentence(text);
+            assert!(sentence.starts_with(expected), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_exchanged_at_the_rate_of_its_day() {
+        let text = "[[rate]]\nfrom = \"CNY\"\nto = \"USD\"\nsince = \"2025-06-01\"\nrate = 0.14\n[[rate]]\nfrom = \"cny\"\nto = \"usd\"\nsince = \"2025-01-01\"\nrate = 0.1";
+        let book = Book::parse("prices.toml", text).unwrap();
+        let at = |day: &str| i64::try_from(format!("{day}T00:00:00Z").parse::<Timestamp>().unwrap().as_nanosecond()).ok();
+        let exchanged = |day| book.exchange(1_000, "CNY", "USD", at(day));
+        assert_eq!(exchanged("2025-05-31"), Ok(100));
+        assert_eq!(exchanged("2025-06-01"), Ok(140));
+        assert_eq!(exchanged("2024-12-31"), Err("no rate from CNY to USD".to_owned()));
+    }
 }

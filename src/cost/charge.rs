@@ -63,6 +63,8 @@ pub enum Unknown {
     NoInput,
     NoOutput,
     NoTotal,
+    /// There is an answer, but only a price of prompts.
+    NoOutputPrice,
     /// A count below 0, or above what any call can have.
     Implausible,
 }
@@ -75,6 +77,7 @@ impl Unknown {
             Unknown::NoInput => "input tokens are missing",
             Unknown::NoOutput => "output tokens are missing",
             Unknown::NoTotal => "total tokens are missing",
+            Unknown::NoOutputPrice => "no price of output tokens",
             Unknown::Implausible => "a token count that cannot be",
         }
     }
@@ -168,8 +171,8 @@ pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) 
     let output = match (tokens.output, classes.output) {
         (Some(output), Some(price)) => Some(output_cost(output, tokens.reasoning.unwrap_or(0), price, classes)),
         // a model without answers, as one of embeddings
-        (_, None) => Some(0),
-        (None, Some(_)) => None,
+        (None | Some(0), None) => Some(0),
+        (Some(_), None) | (None, Some(_)) => None,
     };
     let prompt_sum = prompt.map(|(input, cached, write)| input + cached + write);
     let cost = prompt_sum.zip(output).map(|(prompt, output)| prompt + output + classes.request.unwrap_or(0));
@@ -182,6 +185,7 @@ pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) 
     let unknown = match (cost, prompt) {
         (Some(_), _) => None,
         (None, None) => Some(Unknown::NoInput),
+        (None, Some(_)) if tokens.output.is_some() => Some(Unknown::NoOutputPrice),
         (None, Some(_)) => Some(Unknown::NoOutput),
     };
     let costs = Costs {
@@ -222,4 +226,79 @@ fn prompt_cost(tokens: &Tokens, rates: &Rates) -> (Money, Money, Money) {
     }
     let [uncached, write_5m, write_1h, cached] = costs;
     (uncached, cached, write_5m + write_1h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::book::Book;
+
+    /// One US dollar.
+    const DOLLAR: Money = 1_000_000_000_000_000_000;
+
+    fn rates(price: &str, input: i64) -> Rates {
+        let text = format!("[[model]]\nname = \"m\"\n[[model.price]]\n{price}");
+        let book = Book::parse("prices.toml", &text).unwrap();
+        book.models[0].prices[0].rates(None, Some(input)).unwrap().0
+    }
+
+    fn usage(input: i64, cached: i64, output: i64) -> Usage {
+        Usage { input: Some(input), cached: Some(cached), output: Some(output), ..Usage::default() }
+    }
+
+    #[test]
+    fn cached_tokens_are_part_of_the_input_and_are_paid_once() {
+        let (tokens, costs, unknown) = charge(&usage(17_903, 17_817, 0), &rates("input = 1\ncached = 0.1\noutput = 2", 17_903));
+        assert_eq!((tokens.uncached, tokens.cached, unknown), (Some(86), Some(17_817), None));
+        // 86 at 1.00 and 17,817 at 0.10 a million
+        assert_eq!(costs.cost, Some(DOLLAR / 1_000_000 * 86 + DOLLAR / 10_000_000 * 17_817));
+    }
+
+    #[test]
+    fn cache_writes_are_paid_at_their_own_price_and_not_as_input_too() {
+        let written = Usage { cache_write: Some(300), cache_write_1h: Some(100), ..usage(1_000, 500, 0) };
+        let price = "input = 3\ncached = 0.3\ncache_write = 3.75\ncache_write_1h = 6\noutput = 15";
+        let (tokens, costs, _) = charge(&written, &rates(price, 1_000));
+        assert_eq!((tokens.uncached, tokens.write_5m, tokens.write_1h), (Some(200), Some(200), Some(100)));
+        assert_eq!(costs.write, Some(DOLLAR / 1_000_000 * (200 * 375 + 100 * 600) / 100));
+    }
+
+    #[test]
+    fn writes_that_a_log_counts_beside_the_input_take_nothing_from_it() {
+        let written = Usage { cache_write: Some(25_000), ..usage(25_003, 25_000, 0) };
+        assert_eq!(written.tokens(false).uncached, Some(3));
+    }
+
+    #[test]
+    fn a_long_prompt_is_dearer_as_a_whole_or_above_the_threshold() {
+        let price = |mode: &str| {
+            format!("input = 1\ncached = 0.5\noutput = 2\nlong = [{{ above = 1000, mode = \"{mode}\", input = 10, cached = 5 }}]")
+        };
+        let cost = |mode: &str, input: i64, cached: i64| {
+            charge(&usage(input, cached, 0), &rates(&price(mode), input)).1.cost.unwrap() * 1_000_000 * 10 / DOLLAR
+        };
+        assert_eq!((cost("whole", 1000, 0), cost("marginal", 1000, 0)), (10_000, 10_000));
+        assert_eq!(cost("whole", 1500, 0), 150_000);
+        assert_eq!(cost("marginal", 1500, 0), 10_000 + 50_000);
+        // the 500 above are the 300 that no cache held, and 200 of the cached
+        assert_eq!(cost("marginal", 1500, 1200), 1_000 * 5 + 300 * 100 + 200 * 50);
+    }
+
+    #[test]
+    fn a_count_that_is_missing_is_unknown_and_bounded_by_the_limit_that_was_asked_for() {
+        let cut = Usage { input: Some(1_000_000), max_tokens: Some(500_000), ..Usage::default() };
+        let (_, costs, unknown) = charge(&cut, &rates("input = 1\noutput = 4", 1_000_000));
+        assert_eq!((costs.cost, unknown), (None, Some(Unknown::NoOutput)));
+        assert_eq!((costs.low, costs.high), (Some(DOLLAR), Some(3 * DOLLAR)));
+        assert_eq!(Usage::default().hopeless(), Some(Unknown::NoUsage));
+        assert_eq!(usage(2_000_000_000, 0, 0).hopeless(), Some(Unknown::Implausible));
+        assert_eq!(usage(0, 0, 0).hopeless(), None);
+    }
+
+    #[test]
+    fn an_answer_of_a_model_without_price_of_answers_is_not_free() {
+        let (_, costs, unknown) = charge(&usage(10, 0, 5), &rates("input = 1", 10));
+        assert_eq!((costs.cost, unknown), (None, Some(Unknown::NoOutputPrice)));
+        assert_eq!(charge(&usage(10, 0, 0), &rates("input = 1", 10)).2, None);
+    }
 }

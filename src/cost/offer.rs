@@ -123,3 +123,53 @@ impl Book {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOK: &str = r#"
+        [[model]]
+        name = "gpt-4o"
+        provider = "openai"
+        aliases = ["gpt-4o-2024-08-06"]
+        patterns = ["azure/gpt-4o*", "azure/*"]
+        [[model.price]]
+        from = "2024-05-13"
+        input = 5
+        [[model.price]]
+        from = "2024-10-02T16:00:00Z"
+        input = 2.5
+        [[model]]
+        name = "anything"
+        patterns = ["azure/gpt-4o-mini*"]
+        [[model.price]]
+        input = 1
+    "#;
+
+    fn offer(model: &str, provider: Option<&str>, at: &str) -> String {
+        let book = Book::parse("prices.toml", BOOK).unwrap();
+        let at = i64::try_from(at.parse::<jiff::Timestamp>().unwrap().as_nanosecond()).unwrap();
+        match book.offer(Some(model), provider, Some(at)) {
+            Ok(offer) => offer.to_string(),
+            Err(none) => none.reason,
+        }
+    }
+
+    #[test]
+    fn a_name_comes_before_an_alias_and_an_alias_before_the_pattern_that_says_most() {
+        let at = "2025-01-01T00:00:00Z";
+        assert_eq!(offer("GPT-4o", None, at), "gpt-4o from 2024-10-02T16:00:00Z");
+        assert_eq!(offer("gpt-4o-2024-08-06", None, at), "gpt-4o from 2024-10-02T16:00:00Z (alias gpt-4o-2024-08-06)");
+        assert_eq!(offer("azure/gpt-4o-x", None, at), "gpt-4o from 2024-10-02T16:00:00Z (pattern azure/gpt-4o*)");
+        assert_eq!(offer("azure/gpt-4o-mini-x", None, at), "anything (pattern azure/gpt-4o-mini*)");
+        assert_eq!(offer("azure/gpt-4o-x", Some("mistral"), at), "no price for this model");
+    }
+
+    #[test]
+    fn a_price_holds_from_its_first_moment_on() {
+        assert_eq!(offer("gpt-4o", None, "2024-10-02T15:59:59.999999999Z"), "gpt-4o from 2024-05-13");
+        assert_eq!(offer("gpt-4o", None, "2024-10-02T16:00:00Z"), "gpt-4o from 2024-10-02T16:00:00Z");
+        assert_eq!(offer("gpt-4o", None, "2024-05-12T23:59:59Z"), "no price of gpt-4o before 2024-05-13");
+    }
+}

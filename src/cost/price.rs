@@ -89,6 +89,9 @@ impl Price {
                         if long.is_empty() && self.long.iter().any(is_above) {
                             return Err(format!("no long-context price for tier {name}"));
                         }
+                        if self.base.output.is_some() && classes.output.is_none() && classes.total.is_none() {
+                            return Err(format!("no output price for tier {name}"));
+                        }
                         (classes.or(&self.base.fees()), long, None)
                     }
                 }

@@ -105,7 +105,16 @@ impl Checking {
                     self.note(Severity::Warning, &subject, "a batch costs more than the base price".to_owned());
                 }
                 Tier::Factor(_) => {}
-                Tier::Own { classes, .. } => self.relations(&format!("{subject}, tier {name}"), classes),
+                Tier::Own { classes, .. } => {
+                    self.relations(&format!("{subject}, tier {name}"), classes);
+                    let said: Vec<&str> = classes.named().map(|(class, _)| class).collect();
+                    let lacking: Vec<&str> =
+                        price.base.named().map(|(class, _)| class).filter(|class| !said.contains(class)).collect();
+                    if !lacking.is_empty() && classes.total.is_none() {
+                        let text = format!("tier {name} has no price of {}, which the base price has", lacking.join(", "));
+                        self.note(Severity::Error, &subject, text);
+                    }
+                }
             }
         }
         for long in &price.long {

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
     Aggregate, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, col, lit, try_cast, when,
 };
 
+use crate::cost::MONEY_SCALE;
 use crate::engine::mistake::SqlMistake;
 use crate::record::Column;
 
@@ -168,6 +169,9 @@ impl Parts<'_> {
             }
             ("sum" | "exact_sum", [value]) if !distinct => {
                 let asked_type = asked.get_type(schema)?;
+                if matches!(asked_type, DataType::Decimal128(_, 1..)) {
+                    return self.money(call, value, asked_type);
+                }
                 let product = cast(value.clone(), DataType::Float64) * weight;
                 let there = self.part(call, count(value.clone()));
                 let known = self.part(call, count(product.clone()));
@@ -201,6 +205,16 @@ impl Parts<'_> {
             ("breakdown", _) => return Err(refusal("who fails more often than others")),
             (other, _) => return Err(refusal(&format!("`{other}`"))),
         })
+    }
+
+    /// A sum of money, which is no float, weighted or not.
+    fn money(&mut self, call: &AggregateFunction, value: &Expr, asked_type: DataType) -> Result<Expr> {
+        let exact = cast(value.clone(), DataType::Decimal256(56, MONEY_SCALE));
+        let product = exact * cast(self.weight.clone(), DataType::Decimal256(18, 6));
+        let there = self.part(call, count(value.clone()));
+        let known = self.part(call, count(product.clone()));
+        let sum = self.part(call, self.function("sum", vec![product])?);
+        when(there.eq(known), try_cast(sum, asked_type)).end()
     }
 
     fn percentiles(&mut self, call: &AggregateFunction, function: &str, value: &Expr, fractions: Expr) -> Result<Expr> {

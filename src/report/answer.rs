@@ -67,6 +67,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
     notes.extend(empty_sides(question, &mut rows)?);
     notes.extend(nothing_compared(&mut rows)?);
     let columns = columns(question, &rows);
+    let columns_of_rows = rows.schema().clone();
     let is_dimension = |column: &ReportColumn| question.dimensions.iter().any(|by| by.name == column.name);
     let labels: Vec<usize> = (0..columns.len()).filter(|&column| is_dimension(&columns[column])).collect();
     let sparks = Spark::all(|name| question.header.draws(name), &labels, &columns, &mut rows)?;
@@ -83,8 +84,14 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         notes,
         // A question about logs of which none can be read scans nothing, and has found nothing.
         reads_logs: counted.scanned || !matches!(request.ask, Ask::Sql { .. } | Ask::Run { .. }),
-        zone: request.zone.rules.clone(),
+        concerns: concerned(question.header, &columns_of_rows),
+        zone: if question.header.in_utc { jiff::tz::TimeZone::UTC } else { request.zone.rules.clone() },
     })
+}
+
+/// The column that says whom a row concerns.
+fn concerned(header: &Header, schema: &SchemaRef) -> usize {
+    header.statements.iter().find_map(|name| schema.index_of(name).ok()).unwrap_or(0)
 }
 
 /// The rows with the places of records as `FILE:LINE`, which are counted only for the few that are shown.
@@ -377,7 +384,7 @@ impl Sums {
                 };
                 if let Some(currency) = currency {
                     let texts = cast(batch.column(currency), &DataType::Utf8)?;
-                    currencies.extend(texts.as_string::<i32>().iter().flatten().map(str::to_owned));
+                    currencies.extend(texts.as_string::<i32>().iter().map(|text| text.map(str::to_owned)));
                 }
                 for &index in &summed {
                     let column = batch.column(index);

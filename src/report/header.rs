@@ -36,6 +36,12 @@ pub struct Header {
     pub sampled: Sampled,
     /// A flag that asks for the records of the period before too.
     pub lookback: Option<String>,
+    /// Columns by which `--explode` takes the rows apart: the first that the answer has; else its first column.
+    pub statements: Vec<String>,
+    /// Its times are in UTC, whatever the zone of the report.
+    pub in_utc: bool,
+    /// Its file must not be there yet: what it stores never changes.
+    pub is_kept: bool,
 }
 
 /// What a report makes of sampled logs.
@@ -95,6 +101,9 @@ impl Header {
             }
             "spark" => self.sparks = value.split_whitespace().map(str::to_owned).collect(),
             "pivot" => self.pivot = Some(value.to_owned()),
+            "explode" => self.statements = value.split_whitespace().map(str::to_owned).collect(),
+            "times" => self.in_utc = value == "utc",
+            "keeps" => self.is_kept = value == "file",
             "lookback" => self.lookback = Some(value.to_owned()),
             "place" => self.place = Some(value.to_owned()),
             "sampled" => self.sampled = Sampled::from_word(value)?,

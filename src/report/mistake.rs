@@ -41,6 +41,8 @@ pub enum ReportMistake {
     RuleOfNoFindings { report: String },
     #[error("`{report}` has no column `{name}` (it has {names})")]
     NoRuleColumn { report: String, name: String, names: String },
+    #[error("{path} is there already, and what `{report}` stores never changes: name another file")]
+    AlreadyKept { path: String, report: String },
     #[error("the invoice has no column of {what}: say which with --bill-map {what}=NAME (it has {names})")]
     NoBillColumn { what: &'static str, names: String },
     #[error("--bill-map {text}: write what=column, as in cost=Amount,since=Day")]

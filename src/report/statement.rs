@@ -1,4 +1,4 @@
-//! One report for each value of its first column: statements to be handed to those whom they concern.
+//! One report for each value of the column that says whom its rows concern: statements to be handed to those whom they concern.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{cast, filter_record_batch};
@@ -16,7 +16,7 @@ pub struct Statement {
 }
 
 impl Report {
-    /// The report taken apart by its first column, in the order of the rows.
+    /// The report taken apart by whom its rows concern, in their order. Notes are about all of them and stay with the whole.
     ///
     /// # Errors
     /// The rows cannot be read back.
@@ -24,8 +24,8 @@ impl Report {
         let mut statements: Vec<Statement> = Vec::new();
         let schema = self.rows.schema().clone();
         let batches = self.rows.batches()?.collect::<anyhow::Result<Vec<_>>>()?;
-        for batch in batches.iter().filter(|batch| batch.num_columns() > 0) {
-            let values: ArrayRef = cast(batch.column(0), &DataType::Utf8)?;
+        for batch in batches.iter().filter(|batch| batch.num_columns() > self.concerns) {
+            let values: ArrayRef = cast(batch.column(self.concerns), &DataType::Utf8)?;
             let values = values.as_string::<i32>();
             let mut done: Vec<Option<&str>> = Vec::new();
             for value in values {
@@ -48,8 +48,9 @@ impl Report {
                         totals: None,
                         sparks: Vec::new(),
                         heat: None,
-                        notes: self.notes.clone(),
+                        notes: Vec::new(),
                         reads_logs: self.reads_logs,
+                        concerns: self.concerns,
                         zone: self.zone.clone(),
                     };
                     statements.push(Statement { of: value.map(str::to_owned), report });

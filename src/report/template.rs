@@ -224,7 +224,7 @@ fn order_of(dimensions: &[DimensionSql], sort: Option<&Sort>, size: Option<&str>
             terms.push(format!("{} {direction} NULLS LAST", quoted(&sort.column)));
         }
         // the top of a list is its largest groups, unless the user says by what
-        None => terms.extend(size.map(|size| format!("{size} DESC"))),
+        None => terms.extend(size.map(|size| format!("{size} DESC NULLS LAST"))),
     }
     terms.extend(dimensions.iter().map(|dimension| format!("{} ASC NULLS LAST", dimension.key)));
     terms.iter().map(|term| format!("{term}, ")).collect()

@@ -126,6 +126,18 @@ impl Builder {
         }
     }
 
+    /// A value that is not known, of whatever kind.
+    pub fn null(&mut self) {
+        match self {
+            Builder::Text(builder) => builder.append_null(),
+            Builder::Count(builder) => builder.append_option(None),
+            Builder::Number(builder) => builder.append_option(None),
+            Builder::Time(builder) => builder.append_option(None),
+            Builder::Flag(builder) => builder.append_option(None),
+            Builder::Money(builder) => builder.append_null(),
+        }
+    }
+
     pub fn count(&mut self, value: Option<i64>) {
         if let Builder::Count(builder) = self {
             builder.append_option(value);

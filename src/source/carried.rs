@@ -75,6 +75,11 @@ impl Labels {
 }
 
 impl<'a> Carried<'a> {
+    /// Whether no envelope says anything.
+    pub fn is_nothing(&self) -> bool {
+        self.labels.is_empty()
+    }
+
     pub const NOTHING: Carried<'static> = Carried { text: &[], labels: &[] };
 
     /// The value for a column that the record itself lacks.

@@ -5,6 +5,7 @@
 //! first of the candidates, which counts whatever the others hold if it holds a value. A shortcut declines what is not as
 //! usual, null too, and the long way of the reader takes over: it alone decides what odd values mean.
 
+use simdutf8::basic::from_utf8;
 use smallvec::SmallVec;
 
 use crate::record::outcome::{self, Clue};
@@ -17,7 +18,7 @@ use crate::source::dialect::Dialect;
 use crate::source::plan::field_of_clue;
 use crate::source::reader::RawRecord;
 use crate::source::reading::Reading;
-use crate::source::row::said;
+use crate::source::row::{is_missing_word, said};
 use crate::source::schema::Meaning;
 use crate::source::value::RawValue;
 
@@ -79,6 +80,12 @@ pub(crate) enum Shortcut {
         to: Moment,
     },
     Failed(Slot, Clue),
+    /// A text as it stands, without escapes.
+    Text(u32),
+    /// No record of the layout has the column, and nothing that it follows from.
+    Absent,
+    /// The same of a text, which envelopes and folders may know too.
+    AbsentText,
 }
 
 /// Where a time stands, and whether a number there counts seconds.
@@ -130,14 +137,15 @@ impl Shortcut {
                 _ => Shortcut::Closed,
             };
         }
-        if column.kind() == Kind::Time {
-            return Moment::of(&fields[column.index()]).map_or(Shortcut::Closed, Shortcut::Time);
+        let candidates = &fields[column.index()];
+        if column.kind() == Kind::Time && !candidates.is_empty() {
+            return Moment::of(candidates).map_or(Shortcut::Closed, Shortcut::Time);
         }
-        let Some(&slot) = fields[column.index()].first() else {
+        let Some(&slot) = candidates.first() else {
             let moment = |column: Column| Moment::of(&fields[column.index()]);
             return match (column, moment(Column::Timestamp), moment(Column::CompletedAt)) {
                 (Column::TotalLatencyMs, Some(from), Some(to)) => Shortcut::Span { from, to },
-                _ => Shortcut::Closed,
+                _ => Self::without_candidate(column),
             };
         };
         let (slot, zero_is_usual) = match slot.reading {
@@ -159,13 +167,33 @@ impl Shortcut {
         match column.kind() {
             Kind::Count => Shortcut::Count { slot, zero_is_usual },
             Kind::Number | Kind::Duration => Shortcut::Number { slot, zero_is_usual },
+            Kind::Text | Kind::Id if slot.reading == PLAIN => Shortcut::Text(slot.slot),
             _ => Shortcut::Closed,
         }
     }
 
-    /// Appends the value if it is as usual; false if it is not, and nothing was appended.
+    /// The way to a column that no record of the layout has: none, where it is derived or what it says is in no record.
+    fn without_candidate(column: Column) -> Self {
+        use Column::{CacheHit, Role, SampleWeight, SourceFile, SourceOffset, Timestamp};
+        match column.kind() {
+            _ if matches!(column, CacheHit | Role | SampleWeight | SourceFile | SourceOffset | Timestamp) => Shortcut::Closed,
+            Kind::Duration => Shortcut::Closed,
+            Kind::Text | Kind::Id => Shortcut::AbsentText,
+            Kind::Count | Kind::Number | Kind::Time | Kind::Flag | Kind::Money => Shortcut::Absent,
+        }
+    }
+
+    /// Appends the value if it is as usual; false if it is not, and nothing was appended. A `bare` record is all that is
+    /// known of its request: no envelope, no folder says more.
     #[inline(always)]
-    pub fn take<R: RawRecord>(self, record: &R, clock: &Clock, counts: &mut Counts, builder: &mut Builder) -> bool {
+    pub fn take<R: RawRecord>(
+        self,
+        record: &R,
+        bare: bool,
+        clock: &Clock,
+        counts: &mut Counts,
+        builder: &mut Builder,
+    ) -> bool {
         let excerpt = |slot: Slot| record.excerpt(slot.slot as usize);
         match (self, builder) {
             (Shortcut::Count { slot, zero_is_usual }, Builder::Count(builder)) => {
@@ -197,6 +225,20 @@ impl Shortcut {
                 let failed =
                     outcome::alone(clue, said(raw)).filter(|_| !matches!(raw, RawValue::Text { escaped: true, .. }));
                 failed.map(|failed| builder.append_value(failed)).is_some()
+            }
+            (Shortcut::Text(slot), Builder::Text(builder)) => match record.raw(slot as usize) {
+                RawValue::Text { bytes, escaped: false } if !is_missing_word(bytes) => {
+                    from_utf8(bytes).map(|text| builder.append_value(text)).is_ok()
+                }
+                _ => false,
+            },
+            (Shortcut::Absent, builder) => {
+                builder.null();
+                true
+            }
+            (Shortcut::AbsentText, builder) if bare => {
+                builder.null();
+                true
             }
             _ => false,
         }

@@ -197,8 +197,9 @@ impl RecordReader {
         self.counts.duplicate_keys += u64::from(record.duplicate_keys());
         self.rows += 1;
         let mut counted = 0;
+        let bare = from.carried.is_nothing() && self.provenance.fallbacks.is_empty();
         for (output, (shortcut, builder)) in layout.shortcuts.iter().zip(&mut self.builders).enumerate() {
-            if !shortcut.take(record, &self.clock, &mut self.counts, builder) {
+            if !shortcut.take(record, bare, &self.clock, &mut self.counts, builder) {
                 let mut row = Row {
                     record,
                     fields: &layout.fields,

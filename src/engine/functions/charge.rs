@@ -16,7 +16,7 @@ use datafusion::common::{HashMap, Result, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
 use crate::cost::book::Book;
-use crate::cost::charge::{Costs, Tokens, Usage, charge};
+use crate::cost::charge::{Costs, Tokens, Unknown, Usage, charge};
 use crate::cost::price::{Classes, Rates};
 use crate::cost::{MONEY_SCALE, Money};
 use crate::record::Kind;
@@ -238,7 +238,11 @@ impl<'a> Pricing<'a> {
                 let (tokens, costs, unknown) = charge(&usage, rates);
                 match exchanged(costs) {
                     Ok(costs) => {
-                        let state = if unknown.is_some() { "unknown" } else { "priced" };
+                        let state = match unknown {
+                            None => "priced",
+                            Some(Unknown::NoOutputPrice) => "unpriced",
+                            Some(_) => "unknown",
+                        };
                         let reason = unknown.map(|unknown| unknown.reason());
                         out.push(Outcome { state, reason, tokens, costs, ..common });
                     }
