@@ -45,6 +45,7 @@
 -- column: reasoning_tokens tokens | of the output, reasoning
 -- column: gpu_seconds s | (prefill + decode time) / batch size, of the attempts that log all three; null when none does
 -- column: gpu_known attempts | attempts that log all three
+-- detail: failed free unknown unpriced unpriced_tokens cost_low cost_high uncached_tokens cached_tokens cache_write_tokens output_tokens reasoning_tokens gpu_seconds gpu_known
 -- total: cost requests attempts failed uncached_tokens cached_tokens cache_write_tokens output_tokens reasoning_tokens gpu_known free unknown unpriced unpriced_tokens previous_cost change volume mix price cost_as_of difference priced_once
 
 {% set has_period = every != "none" or change %}

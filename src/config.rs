@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use self::table::{Document, Table, Value};
 use crate::profile::{Catalog, Profile};
 use crate::request::{
-    Buckets, Clock, ErrorMeaning, Map, Mistake, MoneySettings, Place, Role, Source, THREADS, WeekStart, Word, Zone, are_edges,
-    parse_memory,
+    Buckets, Clock, ErrorMeaning, Map, Mistake, MoneySettings, Place, Role, Source, THREADS, WeekStart, Word, Zone,
+    are_edges, parse_memory,
 };
 
 const FILE_NAME: &str = "infer-stats.toml";

@@ -120,6 +120,7 @@ pub fn inspect(request: &Request, logs: &Logs, expect: Option<&Path>) -> anyhow:
         heat: None,
         notes,
         reads_logs: true,
+        details: Vec::new(),
         concerns: 0,
         zone: zone.clone(),
     };

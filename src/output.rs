@@ -4,6 +4,7 @@
 //! reports. How one value reads is decided once for all formats: `cell` for machines, `legible` for people.
 
 mod accounting;
+mod blank;
 mod cell;
 mod csv;
 mod destination;
@@ -59,6 +60,7 @@ pub fn write(
     mut destination: Destination,
 ) -> anyhow::Result<Outcome> {
     if matches!(format, Format::Table | Format::Markdown) {
+        blank::drop_blanks(report)?;
         rounded::round_money(report)?;
     }
     let out = &mut destination;
@@ -89,6 +91,7 @@ pub fn write_document(parts: Vec<Part>, mut destination: Destination) -> anyhow:
         for part in parts {
             match part {
                 Part::Report(mut report) => {
+                    blank::drop_blanks(&mut report)?;
                     rounded::round_money(&mut report)?;
                     markdown::write(&mut report, out)?;
                 }

@@ -170,7 +170,10 @@ mod tests {
     #[test]
     fn a_rule_that_judges_nothing_is_a_mistake_with_its_line() {
         let sentence = |text: &str| parse("policy.toml", text).unwrap_err().to_string();
-        assert!(sentence("[[rule]]\nname = \"a\"\nreport = \"cost\"\ncolumn = \"cost\"").starts_with("policy.toml:1: rule `a` needs"));
+        assert!(
+            sentence("[[rule]]\nname = \"a\"\nreport = \"cost\"\ncolumn = \"cost\"")
+                .starts_with("policy.toml:1: rule `a` needs")
+        );
         assert!(sentence("[[rule]]\nname = \"a\"\nreports = \"cost\"").contains("did you mean `report`?"));
         assert!(sentence("").contains("at least one [[rule]]"));
     }

@@ -48,6 +48,8 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// Whether the question looked at the logs at all; one that did not cannot find nothing.
     pub reads_logs: bool,
+    /// Columns that people need not see where they say nothing.
+    pub details: Vec<String>,
     /// The column that says whom a row concerns.
     pub concerns: usize,
     /// The zone that every time in the output is written in.
@@ -87,6 +89,7 @@ impl Report {
             heat: None,
             notes: Vec::new(),
             reads_logs: false,
+            details: Vec::new(),
             concerns: 0,
             zone: jiff::tz::TimeZone::UTC,
         })

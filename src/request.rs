@@ -248,7 +248,9 @@ impl Request {
         if matches!(ask, Ask::Pack { .. }) && !matches!(output.format, Format::Table | Format::Markdown) {
             return Err(Mistake::PackIsMarkdown);
         }
-        if output.pivot.is_some() && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. }) {
+        if output.pivot.is_some()
+            && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. })
+        {
             return Err(Mistake::PivotOfNoReport);
         }
         if output.pivot.is_some() && ask.groups() {

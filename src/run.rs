@@ -14,8 +14,8 @@ use anyhow::Context;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, col, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -42,7 +42,9 @@ use crate::report::mistake::ReportMistake;
 use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
 use crate::report::{Accounting, Note, Report};
-use crate::request::{Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, TimeRange, Word};
+use crate::request::{
+    Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, TimeRange, Word,
+};
 use crate::source::LogFile;
 use crate::source::logs::Logs;
 use crate::source::requests::{COMPARED, Unit};
@@ -253,11 +255,11 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     }
 }
 
+/// Values of parameters by name.
+type Given = Vec<(String, ParameterValue)>;
+
 /// The query that a question names, and the values that it gives.
-fn asked<'a>(
-    request: &Request,
-    catalog: &'a Catalog,
-) -> anyhow::Result<(Option<&'a Query>, Vec<(String, ParameterValue)>)> {
+fn asked<'a>(request: &Request, catalog: &'a Catalog) -> anyhow::Result<(Option<&'a Query>, Given)> {
     Ok(match &request.ask {
         Ask::Latency(latency) => (Some(catalog.find("latency")?), latency_values(latency)),
         Ask::Report { name, parameters } | Ask::Run { name, parameters } => {
@@ -314,13 +316,13 @@ async fn ask_query(
     let columns: Vec<&str> = logs.schema.arrow.fields().iter().map(|field| field.name().as_str()).collect();
     filled.check_dimensions(&columns)?;
     let mut exemption = String::new();
-    let mut book = None;
+    let mut known = money::Known::default();
     if query.header.is_of_money() {
-        book = money::register(context, &filled.values, request)?;
+        known = money::register(context, &query.header, &filled.values, request)?;
         exemption = money::exemption(&request.money.not_billed, check)?;
     }
     let mut statement = filled.statement(request, &exemption)?;
-    statement.values.push(("book".to_owned(), ScalarValue::Utf8(book.clone())));
+    statement.values.push(("book".to_owned(), ScalarValue::Utf8(known.label.clone())));
     if logs.are_sampled() {
         match query.header.sampled {
             Sampled::Weighted => {
@@ -333,7 +335,8 @@ async fn ask_query(
     }
     let question = Question::of(&filled);
     let mut report = ask_statement(&question, &statement, request, logs, context).await?;
-    report.parameters.extend(book.map(|book| ("prices".to_owned(), book.into())));
+    report.parameters.extend(known.label.map(|book| ("prices".to_owned(), book.into())));
+    report.notes.extend(known.notes);
     let (Some(pivot), [down, across]) = (&request.pivot, question.dimensions) else { return Ok(report) };
     let of_its_own = || ReportMistake::NoMeasureOfItsOwn { report: query.name.clone() };
     let measure = pivot.measure.as_ref().or(query.header.pivot.as_ref()).ok_or_else(of_its_own)?;

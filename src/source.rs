@@ -35,6 +35,7 @@ pub(crate) mod row;
 mod rows;
 pub mod scan;
 pub mod schema;
+mod sieve;
 pub mod sink;
 mod slots;
 pub mod table;

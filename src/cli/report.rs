@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Sub
 use super::ReportFlags;
 use super::flags::by_help;
 use crate::report::catalog::{Catalog, Query};
-use crate::report::parameter::{Parameter, ParameterKind, REQUIRED};
+use crate::report::parameter::{OPTIONAL, Parameter, ParameterKind, REQUIRED};
 use crate::request::{Metric, Word};
 
 /// A report and values for its parameters, as typed.
@@ -57,7 +57,8 @@ fn commands() -> Vec<Command> {
         groups.push(command.subcommands(members().map(self::command)));
     }
     let is_new = |query: &&Query| groups.iter().all(|command| command.get_name() != query.name);
-    let alone: Vec<Command> = queries().filter(|query| in_group(query).is_none()).filter(is_new).map(self::command).collect();
+    let alone: Vec<Command> =
+        queries().filter(|query| in_group(query).is_none()).filter(is_new).map(self::command).collect();
     groups.extend(alone);
     groups
 }
@@ -78,10 +79,7 @@ fn command(query: &Query) -> Command {
         true => command.mut_arg("columns", |arg| arg.long("add-column")),
         false => command,
     };
-    command
-        .about(header.question.clone())
-        .long_about(None)
-        .after_help(examples(std::iter::once(query)))
+    command.about(header.question.clone()).long_about(None).after_help(examples(std::iter::once(query)))
 }
 
 fn flag(parameter: &Parameter) -> Arg {
@@ -106,12 +104,15 @@ fn flag(parameter: &Parameter) -> Arg {
         ParameterKind::Time => arg.value_name("TIME"),
         ParameterKind::Span => arg.value_name("SPAN"),
         ParameterKind::Replay => arg.value_name("LIMITS"),
-        ParameterKind::Table | ParameterKind::Book | ParameterKind::Bill => arg.value_name("FILE").value_hint(ValueHint::FilePath),
+        ParameterKind::Table | ParameterKind::Book | ParameterKind::Bill => {
+            arg.value_name("FILE").value_hint(ValueHint::FilePath)
+        }
         ParameterKind::Side => arg.value_name("VALUE"),
         _ => arg.value_name("TEXT"),
     };
     match parameter.default.as_str() {
         "" => arg,
+        OPTIONAL if parameter.kind == ParameterKind::Book => arg,
         REQUIRED => arg.required(true),
         default => arg.default_value(default.to_owned()),
     }

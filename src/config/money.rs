@@ -48,7 +48,9 @@ fn shared(mut table: Table) -> Result<SharedCost, Mistake> {
     }
     table.finish()?;
     let (Some(name), Some(amount)) = (name, amount) else {
-        return Err(table.mistake("a shared cost needs a name and an amount, as in name = \"platform\", amount = \"500.00\""));
+        return Err(
+            table.mistake("a shared cost needs a name and an amount, as in name = \"platform\", amount = \"500.00\"")
+        );
     };
     let method = method.unwrap_or(if percent.is_empty() { Sharing::Proportional } else { Sharing::Fixed });
     if (method == Sharing::Fixed) == percent.is_empty() {

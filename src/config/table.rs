@@ -191,8 +191,15 @@ impl<'a> Value<'a> {
             DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str(),
             _ => return Err(self.wrong("a decimal number")),
         };
-        scaled(text.trim().as_bytes(), scale)
-            .or(Err(self.mistake(&format!("`{}` must be a decimal number, as in \"2.50\", but it is {text}", self.key))))
+        let text = text.trim();
+        let number = scaled(text.as_bytes(), scale);
+        let finer = scaled(text.as_bytes(), scale + 6).ok();
+        if number.is_ok_and(|number| finer.is_some_and(|finer| number.checked_mul(1_000_000) != Some(finer))) {
+            return Err(self.mistake(&format!("`{}` has more than {scale} decimals: {text}", self.key)));
+        }
+        number.or(Err(
+            self.mistake(&format!("`{}` must be a decimal number, as in \"2.50\", but it is {text}", self.key))
+        ))
     }
 
     /// A text, number, or true or false, as it is written.

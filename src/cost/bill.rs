@@ -12,8 +12,8 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use jiff::civil::Date;
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 use crate::nearest::suggestion;
 use crate::record::Kind;
@@ -23,16 +23,56 @@ use crate::request::{Request, Zone};
 
 /// What a line of an invoice says, and the names of columns that say it, the most telling first.
 const FIELDS: [(&str, &[&str]); 13] = [
-    ("since", &["chargeperiodstart", "usagestarttime", "usagestartdate", "usagedate", "usagedateutc", "starttime", "date", "day", "timestamp", "createdat"]),
+    (
+        "since",
+        &[
+            "chargeperiodstart",
+            "usagestarttime",
+            "usagestartdate",
+            "usagedate",
+            "usagedateutc",
+            "starttime",
+            "date",
+            "day",
+            "timestamp",
+            "createdat",
+        ],
+    ),
     ("until", &["chargeperiodend", "usageendtime", "usageenddate", "endtime"]),
     ("request_id", &["requestid", "generationid", "xrequestid", "responseid"]),
     ("model", &["model", "modelname", "skumodel", "modelid", "servicemodel", "snapshotid", "xmodel", "resourcename"]),
-    ("line", &["businessline", "costcenter", "projectname", "workspacename", "subaccountname", "workspace", "project", "xbusinessline"]),
+    (
+        "line",
+        &[
+            "businessline",
+            "costcenter",
+            "projectname",
+            "workspacename",
+            "subaccountname",
+            "workspace",
+            "project",
+            "xbusinessline",
+        ],
+    ),
     ("class", &["tokenclass", "tokentype", "usagetype", "skumeter", "metername", "meter", "lineitem"]),
     ("tier", &["tier", "servicetier", "pricingtier"]),
     ("tokens", &["tokens", "tokencount", "consumedquantity", "usagequantity", "usageamount", "quantity"]),
     ("requests", &["requests", "requestcount", "nummodelrequests", "numrequests"]),
-    ("cost", &["billedcost", "cost", "amount", "amountvalue", "costinbillingcurrency", "costusd", "lineitemunblendedcost", "unblendedcost", "totalcost", "pretaxcost"]),
+    (
+        "cost",
+        &[
+            "billedcost",
+            "cost",
+            "amount",
+            "amountvalue",
+            "costinbillingcurrency",
+            "costusd",
+            "lineitemunblendedcost",
+            "unblendedcost",
+            "totalcost",
+            "pretaxcost",
+        ],
+    ),
     ("currency", &["billingcurrency", "currency", "amountcurrency", "billingcurrencycode", "lineitemcurrencycode"]),
     ("category", &["chargecategory", "chargetype", "lineitemtype", "category"]),
     ("unit", &["consumedunit", "unit", "pricingunit", "unitofmeasure"]),
@@ -94,14 +134,13 @@ impl Table {
             let texts: Vec<ArrayRef> = batch
                 .columns()
                 .iter()
-                .map(|column| cast(column, &DataType::Utf8).unwrap_or_else(|_| {
-                    Arc::new(StringArray::new_null(batch.num_rows()))
-                }))
+                .map(|column| {
+                    cast(column, &DataType::Utf8).unwrap_or_else(|_| Arc::new(StringArray::new_null(batch.num_rows())))
+                })
                 .collect();
             for row in 0..batch.num_rows() {
-                let cell = |column: &ArrayRef| {
-                    column.is_valid(row).then(|| column.as_string::<i32>().value(row).to_owned())
-                };
+                let cell =
+                    |column: &ArrayRef| column.is_valid(row).then(|| column.as_string::<i32>().value(row).to_owned());
                 rows.push(texts.iter().map(cell).collect());
             }
         }
@@ -120,7 +159,8 @@ impl Table {
             columns.extend(found.map(|column| (field, column)));
         }
         for pair in map.split(',').filter(|pair| !pair.trim().is_empty()) {
-            let (field, name) = pair.split_once('=').with_context(|| ReportMistake::NotABillMap { text: pair.to_owned() })?;
+            let (field, name) =
+                pair.split_once('=').with_context(|| ReportMistake::NotABillMap { text: pair.to_owned() })?;
             let known = || FIELDS.iter().map(|(field, _)| *field);
             let Some(field) = known().find(|known| *known == field.trim()) else {
                 let hint = suggestion(field.trim(), known());
@@ -153,7 +193,8 @@ impl Line {
     fn read<'a>(field: &impl Fn(&str) -> Option<&'a str>, zone: &Zone) -> anyhow::Result<Self> {
         let since = field("since").map(|text| moment(text, zone)).transpose()?;
         let until = field("until").map(|text| moment(text, zone)).transpose()?;
-        let whole_day = since.as_ref().and_then(|(day, _)| day.as_ref()).and_then(|day| midnight(day.tomorrow().ok()?, zone));
+        let whole_day =
+            since.as_ref().and_then(|(day, _)| day.as_ref()).and_then(|day| midnight(day.tomorrow().ok()?, zone));
         let unit = field("unit").map(str::to_lowercase).unwrap_or_default();
         let quantity = field("tokens").map(|text| amount(text, 12)).transpose()?;
         Ok(Self {
@@ -164,7 +205,9 @@ impl Line {
                 Some(if name == "class" { class(text) } else { text.to_owned() })
             }),
             tokens: quantity.and_then(|quantity| tokens(quantity, &unit)),
-            requests: field("requests").map(|text| count(text.as_bytes()).ok().with_context(|| wrong("requests", text))).transpose()?,
+            requests: field("requests")
+                .map(|text| count(text.as_bytes()).ok().with_context(|| wrong("requests", text)))
+                .transpose()?,
             cost: field("cost").map(|text| amount(text, 12)).transpose()?,
             currency: field("currency").map(str::to_uppercase),
             category: category(field("category").unwrap_or_default()),
@@ -240,7 +283,8 @@ fn class(text: &str) -> String {
 
 fn category(text: &str) -> String {
     let lower = text.to_lowercase();
-    let category = ["tax", "credit", "refund", "discount", "adjustment", "purchase"].into_iter().find(|word| lower.contains(word));
+    let category =
+        ["tax", "credit", "refund", "discount", "adjustment", "purchase"].into_iter().find(|word| lower.contains(word));
     match category {
         Some("refund" | "discount") => "credit",
         Some(category) => category,

@@ -63,8 +63,8 @@ impl Book {
     /// # Errors
     /// It cannot be read, it differs from its lock, or something in it is wrong; the mistake names the line.
     pub fn read(path: &Path) -> Result<Self, Mistake> {
-        let text = fs::read_to_string(path)
-            .map_err(|reason| Mistake::UnreadablePrices { path: path.to_owned(), reason })?;
+        let text =
+            fs::read_to_string(path).map_err(|reason| Mistake::UnreadablePrices { path: path.to_owned(), reason })?;
         let book = Self::parse(&path.display().to_string(), &text)?;
         lock::check(path, &text)?;
         Ok(book)
@@ -123,9 +123,7 @@ impl Book {
         let prices = self.models.iter().flat_map(|model| &model.prices);
         let own = prices.filter(|price| price.currency.eq_ignore_ascii_case(&self.currency));
         let classes: Vec<Classes> = own.flat_map(Price::all_classes).collect();
-        let of = |class: fn(&Classes) -> Money, pick: fn(Money, Money) -> Money| {
-            classes.iter().map(class).reduce(pick)
-        };
+        let of = |class: fn(&Classes) -> Money, pick: fn(Money, Money) -> Money| classes.iter().map(class).reduce(pick);
         let all = |pick: fn(Money, Money) -> Money| {
             Some(Classes {
                 input: of(|one| one.total.or(one.input).unwrap_or(0), pick),
@@ -244,7 +242,9 @@ impl Reading<'_> {
         let nanoseconds = instant.ok().and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
         match nanoseconds {
             Some(nanoseconds) => Ok((Some(nanoseconds), Some(text))),
-            None => Err(value.mistake(&format!("`{text}` is no date: write it as in \"2025-06-01\", or a moment as in \"2025-06-01T16:00:00Z\""))),
+            None => Err(value.mistake(&format!(
+                "`{text}` is no date: write it as in \"2025-06-01\", or a moment as in \"2025-06-01T16:00:00Z\""
+            ))),
         }
     }
 }
@@ -256,7 +256,7 @@ fn tier(mut table: Table) -> Result<Tier, Mistake> {
     table.finish()?;
     match (factor, classes == Classes::default() && long.is_empty()) {
         (Some(factor), true) => Ok(Tier::Factor(factor)),
-        (None, false) => Ok(Tier::Own { classes, long }),
+        (None, false) => Ok(Tier::Own { classes: Box::new(classes), long }),
         _ => Err(table.mistake("a tier has either a factor, as in { factor = \"0.5\" }, or prices of its own")),
     }
 }
@@ -269,9 +269,8 @@ fn long(table: &mut Table) -> Result<Vec<Long>, Mistake> {
         let classes = classes(&mut entry)?;
         entry.finish()?;
         let (Some(above), Some(mode)) = (above, mode) else {
-            return Err(entry.mistake(
-                "a price of long prompts needs above (input tokens) and mode (\"whole\" or \"marginal\")",
-            ));
+            return Err(entry
+                .mistake("a price of long prompts needs above (input tokens) and mode (\"whole\" or \"marginal\")"));
         };
         all.push(Long { above, mode, classes });
     }
@@ -294,9 +293,16 @@ fn classes(table: &mut Table) -> Result<Classes, Mistake> {
     })
 }
 
+/// So much for a million tokens is no price, in any currency.
+const DEAREST: i128 = 1_000_000_000 * 1_000_000_000_000;
+
 fn not_negative(value: &Value) -> Result<i128, Mistake> {
     let number = value.decimal(FACTOR_SCALE)?;
-    if number >= 0 { Ok(number) } else { Err(value.mistake("a price must not be below 0")) }
+    match number {
+        ..0 => Err(value.mistake("a price must not be below 0")),
+        0..=DEAREST => Ok(number),
+        _ => Err(value.mistake("no million tokens cost more than 1,000,000,000")),
+    }
 }
 
 fn positive(value: &Value) -> Result<i128, Mistake> {
@@ -333,11 +339,23 @@ mod tests {
     fn a_mistake_in_a_book_names_its_line() {
         for (text, expected) in [
             ("[[model]]\nprice = []", "prices.toml:1: a [[model]] needs a name"),
-            ("[[model]]\nname = \"m\"\n[[model.price]]\ninputs = 1", "prices.toml:4: unknown key `inputs`; did you mean `input`?"),
-            ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = \"2,50\"", "prices.toml:4: `input` must be a decimal number"),
+            (
+                "[[model]]\nname = \"m\"\n[[model.price]]\ninputs = 1",
+                "prices.toml:4: unknown key `inputs`; did you mean `input`?",
+            ),
+            (
+                "[[model]]\nname = \"m\"\n[[model.price]]\ninput = \"2,50\"",
+                "prices.toml:4: `input` must be a decimal number",
+            ),
             ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = -1", "prices.toml:4: a price must not be below 0"),
-            ("[[model]]\nname = \"m\"\n[[model.price]]\nfrom = \"June\"\ninput = 1", "prices.toml:4: `June` is no date"),
-            ("[[model]]\nname = \"m\"\n[[model.price]]\ninput = 1\ntiers = { batch = {} }", "prices.toml:5: a tier has either"),
+            (
+                "[[model]]\nname = \"m\"\n[[model.price]]\nfrom = \"June\"\ninput = 1",
+                "prices.toml:4: `June` is no date",
+            ),
+            (
+                "[[model]]\nname = \"m\"\n[[model.price]]\ninput = 1\ntiers = { batch = {} }",
+                "prices.toml:5: a tier has either",
+            ),
             ("currency = \"dollars\"", "prices.toml:1: `dollars` is no currency"),
         ] {
             let sentence = sentence(text);
@@ -349,7 +367,8 @@ mod tests {
     fn an_amount_is_exchanged_at_the_rate_of_its_day() {
         let text = "[[rate]]\nfrom = \"CNY\"\nto = \"USD\"\nsince = \"2025-06-01\"\nrate = 0.14\n[[rate]]\nfrom = \"cny\"\nto = \"usd\"\nsince = \"2025-01-01\"\nrate = 0.1";
         let book = Book::parse("prices.toml", text).unwrap();
-        let at = |day: &str| i64::try_from(format!("{day}T00:00:00Z").parse::<Timestamp>().unwrap().as_nanosecond()).ok();
+        let at =
+            |day: &str| i64::try_from(format!("{day}T00:00:00Z").parse::<Timestamp>().unwrap().as_nanosecond()).ok();
         let exchanged = |day| book.exchange(1_000, "CNY", "USD", at(day));
         assert_eq!(exchanged("2025-05-31"), Ok(100));
         assert_eq!(exchanged("2025-06-01"), Ok(140));

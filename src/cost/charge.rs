@@ -119,6 +119,14 @@ impl Usage {
         (self.input.is_none() && self.output.is_none() && self.total.is_none()).then_some(Unknown::NoUsage)
     }
 
+    /// How long the prompt is, with what the log may count beside it.
+    pub fn prompt_length(&self) -> Option<i64> {
+        let Tokens { uncached, cached, write_5m, write_1h, .. } = self.tokens(false);
+        [uncached, cached, write_5m, write_1h]
+            .into_iter()
+            .try_fold(0i64, |sum, tokens| Some(sum.saturating_add(tokens?)))
+    }
+
     /// The tokens in classes. What was read from and written to a cache is part of the input; a log whose parts are more
     /// than the whole counts the writes beside it.
     pub fn tokens(&self, reasoning_apart: bool) -> Tokens {
@@ -126,8 +134,8 @@ impl Usage {
         let write = self.cache_write.or(self.cache_write_1h).unwrap_or(0);
         let write_1h = self.cache_write_1h.unwrap_or(0).min(write);
         let uncached = self.input.zip(cached).map(|(input, cached)| {
-            let rest = input - cached;
-            if write > rest { rest } else { rest - write }
+            let rest = input.saturating_sub(cached);
+            if write > rest { rest } else { rest.saturating_sub(write) }
         });
         let reasoning = self.output.map(|output| match reasoning_apart {
             true => self.reasoning.unwrap_or(0).min(output),
@@ -137,7 +145,7 @@ impl Usage {
         Tokens {
             uncached,
             cached,
-            write_5m: known(write - write_1h),
+            write_5m: known(write.saturating_sub(write_1h)),
             write_1h: known(write_1h),
             output: self.output,
             reasoning,
@@ -155,16 +163,8 @@ pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) 
         let input = all.map(|all| cost_of(all, price));
         let cost = input.map(|input| input + classes.request.unwrap_or(0));
         let none = Some(0);
-        let costs = Costs {
-            input,
-            cached: none,
-            write: none,
-            output: none,
-            request,
-            cost,
-            low: cost.or(request),
-            high: cost,
-        };
+        let costs =
+            Costs { input, cached: none, write: none, output: none, request, cost, low: cost.or(request), high: cost };
         return (tokens, costs, cost.is_none().then_some(Unknown::NoTotal));
     }
     let prompt = tokens.uncached.zip(tokens.cached).map(|_| prompt_cost(&tokens, rates));
@@ -213,8 +213,9 @@ fn output_cost(output: i64, reasoning: i64, price: Money, classes: &Classes) -> 
 /// first those that no cache held.
 fn prompt_cost(tokens: &Tokens, rates: &Rates) -> (Money, Money, Money) {
     let counts = [tokens.uncached, tokens.write_5m, tokens.write_1h, tokens.cached].map(|count| count.unwrap_or(0));
-    let prices =
-        |classes: &Classes| [classes.input.unwrap_or(0), classes.cache_write(), classes.cache_write_1h(), classes.cached()];
+    let prices = |classes: &Classes| {
+        [classes.input.unwrap_or(0), classes.cache_write(), classes.cache_write_1h(), classes.cached()]
+    };
     let base = prices(&rates.classes);
     let mut costs = [0; 4];
     let mut beyond = rates.above.map_or(0, |(above, _)| (counts.iter().sum::<i64>() - above).max(0));
@@ -248,7 +249,8 @@ mod tests {
 
     #[test]
     fn cached_tokens_are_part_of_the_input_and_are_paid_once() {
-        let (tokens, costs, unknown) = charge(&usage(17_903, 17_817, 0), &rates("input = 1\ncached = 0.1\noutput = 2", 17_903));
+        let (tokens, costs, unknown) =
+            charge(&usage(17_903, 17_817, 0), &rates("input = 1\ncached = 0.1\noutput = 2", 17_903));
         assert_eq!((tokens.uncached, tokens.cached, unknown), (Some(86), Some(17_817), None));
         // 86 at 1.00 and 17,817 at 0.10 a million
         assert_eq!(costs.cost, Some(DOLLAR / 1_000_000 * 86 + DOLLAR / 10_000_000 * 17_817));
@@ -272,7 +274,9 @@ mod tests {
     #[test]
     fn a_long_prompt_is_dearer_as_a_whole_or_above_the_threshold() {
         let price = |mode: &str| {
-            format!("input = 1\ncached = 0.5\noutput = 2\nlong = [{{ above = 1000, mode = \"{mode}\", input = 10, cached = 5 }}]")
+            format!(
+                "input = 1\ncached = 0.5\noutput = 2\nlong = [{{ above = 1000, mode = \"{mode}\", input = 10, cached = 5 }}]"
+            )
         };
         let cost = |mode: &str, input: i64, cached: i64| {
             charge(&usage(input, cached, 0), &rates(&price(mode), input)).1.cost.unwrap() * 1_000_000 * 10 / DOLLAR

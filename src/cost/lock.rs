@@ -1,6 +1,7 @@
 //! `prices.lock`: the digest of a price book, so that a closed month is never priced by another one in silence.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -35,7 +36,12 @@ pub fn lock(book: &Path) -> anyhow::Result<PathBuf> {
 /// [`Mistake::PricesChanged`].
 pub fn check(book: &Path, text: &str) -> Result<(), Mistake> {
     let lock = path(book);
-    let Ok(locked) = fs::read_to_string(&lock) else { return Ok(()) };
+    let locked = match fs::read_to_string(&lock) {
+        Ok(locked) => locked,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // what cannot be read locks nothing that can be trusted
+        Err(_) => String::new(),
+    };
     if locked.trim() == format!("digest = \"{}\"", digest(text)) {
         return Ok(());
     }

@@ -41,7 +41,7 @@ pub enum Tier {
     /// The base price times this.
     Factor(i128),
     /// Prices of its own.
-    Own { classes: Classes, long: Vec<Long> },
+    Own { classes: Box<Classes>, long: Vec<Long> },
 }
 
 /// The prices of a model from some day on.
@@ -74,7 +74,7 @@ impl Price {
     ///
     /// # Errors
     /// A reason, where the price says nothing about this tier or this length.
-    pub fn rates(&self, tier: Option<&str>, input: Option<i64>) -> Result<(Rates, String), String> {
+    pub fn rates(&self, tier: Option<&str>, length: Option<i64>) -> Result<(Rates, String), String> {
         let named = tier.filter(|tier| !BASE_TIERS.iter().any(|base| base.eq_ignore_ascii_case(tier)));
         let mut label = String::new();
         let (base, long, factor) = match named {
@@ -85,7 +85,7 @@ impl Price {
                     None => return Err(format!("no price for tier {name}")),
                     Some((_, Tier::Factor(factor))) => (self.base, &self.long, Some(*factor)),
                     Some((_, Tier::Own { classes, long })) => {
-                        let is_above = |long: &Long| input.is_some_and(|input| input > long.above);
+                        let is_above = |long: &Long| length.is_some_and(|length| length > long.above);
                         if long.is_empty() && self.long.iter().any(is_above) {
                             return Err(format!("no long-context price for tier {name}"));
                         }
@@ -101,7 +101,7 @@ impl Price {
             Some(factor) => classes.times(factor),
             None => classes,
         };
-        let beyond = long.iter().rev().find(|long| input.is_some_and(|input| input > long.above));
+        let beyond = long.iter().rev().find(|long| length.is_some_and(|length| length > long.above));
         let rates = match beyond {
             None => Rates { classes: scaled(base), above: None },
             Some(long) => {
@@ -133,7 +133,7 @@ impl Price {
                 std::iter::once(self.base.times(*factor)).chain(long).collect::<Vec<_>>()
             }
             Tier::Own { classes, long } => {
-                std::iter::once(*classes).chain(long.iter().map(|long| long.classes.or(classes))).collect()
+                std::iter::once(**classes).chain(long.iter().map(|long| long.classes.or(classes))).collect()
             }
         });
         let long = self.long.iter().map(|long| long.classes.or(&self.base));

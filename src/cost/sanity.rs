@@ -95,6 +95,13 @@ impl Checking {
             self.sizes(&subject, &classes, &price.currency);
         }
         self.relations(&subject, &price.base);
+        if price.base.total.is_some() && price.base.named().count() > 1 {
+            let text = "the total is billed: the prices of single classes are never used".to_owned();
+            self.note(Severity::Warning, &subject, text);
+        }
+        if price.base.total.is_none() && price.base.input.is_none() {
+            self.note(Severity::Error, &subject, "no price of input tokens: prompts cost nothing".to_owned());
+        }
         if price.base.cached.is_none() && price.base.total.is_none() {
             let text = "no price of cached tokens: they cost what other input tokens cost".to_owned();
             self.note(Severity::Info, &subject, text);
@@ -111,7 +118,8 @@ impl Checking {
                     let lacking: Vec<&str> =
                         price.base.named().map(|(class, _)| class).filter(|class| !said.contains(class)).collect();
                     if !lacking.is_empty() && classes.total.is_none() {
-                        let text = format!("tier {name} has no price of {}, which the base price has", lacking.join(", "));
+                        let text =
+                            format!("tier {name} has no price of {}, which the base price has", lacking.join(", "));
                         self.note(Severity::Error, &subject, text);
                     }
                 }
@@ -139,8 +147,13 @@ impl Checking {
                 );
                 self.note(Severity::Error, subject, text);
             } else if (1..ONE / 10_000).contains(&price) {
-                let text = format!("{name} costs less than 0.0001 {currency} per million tokens: is it that of one token?");
+                let text =
+                    format!("{name} costs less than 0.0001 {currency} per million tokens: is it that of one token?");
                 self.note(Severity::Error, subject, text);
+            } else if (1..ONE / 200).contains(&price) {
+                let text =
+                    format!("{name} costs less than 0.005 {currency} per million tokens: is it that of a thousand?");
+                self.note(Severity::Warning, subject, text);
             }
         }
     }
@@ -151,7 +164,11 @@ impl Checking {
             self.note(Severity::Error, subject, "a cached token costs more than one that is not".to_owned());
         }
         if above(classes.cache_write, classes.cache_write_1h) {
-            self.note(Severity::Warning, subject, "a cache write of an hour costs less than one of five minutes".to_owned());
+            self.note(
+                Severity::Warning,
+                subject,
+                "a cache write of an hour costs less than one of five minutes".to_owned(),
+            );
         }
         if above(classes.input, classes.output) && classes.output.is_some_and(|output| output > 0) {
             self.note(Severity::Warning, subject, "an output token costs less than an input token".to_owned());
@@ -181,6 +198,10 @@ mod tests {
     fn a_name_that_two_models_have_is_told() {
         let text = "[[model]]\nname = \"a\"\naliases = [\"B\"]\n[[model.price]]\ninput = 1\n[[model]]\nname = \"b\"\n[[model.price]]\ninput = 2\n";
         let found = findings(&Book::parse("prices.toml", text).unwrap());
-        assert!(found.iter().any(|finding| finding.severity == Severity::Error && finding.text.starts_with("b is a name of a")));
+        assert!(
+            found
+                .iter()
+                .any(|finding| finding.severity == Severity::Error && finding.text.starts_with("b is a name of a"))
+        );
     }
 }

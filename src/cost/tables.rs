@@ -155,8 +155,9 @@ pub fn price_list(book: &Book) -> Result<RecordBatch, ArrowError> {
                 match tier {
                     Tier::Factor(factor) => list(Some(name.as_str()), None, price.base.times(*factor)),
                     Tier::Own { classes, long } => {
-                        list(Some(name.as_str()), None, *classes);
-                        long.iter().for_each(|long| list(Some(name.as_str()), Some((long.above, long.mode)), long.classes));
+                        list(Some(name.as_str()), None, **classes);
+                        long.iter()
+                            .for_each(|long| list(Some(name.as_str()), Some((long.above, long.mode)), long.classes));
                     }
                 }
             }

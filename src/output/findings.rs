@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use datafusion::arrow::array::RecordBatch;
 
 use super::cell::Cell;
-use crate::report::{Report, SEVERITIES};
 use crate::report::mistake::ReportMistake;
+use crate::report::{Report, SEVERITIES};
 
 /// One row in words.
 struct Finding {

@@ -37,7 +37,10 @@ pub fn round_money(report: &mut Report) -> anyhow::Result<()> {
         let values: Vec<Option<i128>> = batches.iter().flat_map(|batch| amounts(batch.column(index))).collect();
         let total = totals.as_ref().and_then(|totals| {
             let column = totals.column_by_name(schema.field(index).name())?;
-            column.as_primitive_opt::<Decimal128Type>().filter(|column| column.is_valid(0)).map(|column| column.value(0))
+            column
+                .as_primitive_opt::<Decimal128Type>()
+                .filter(|column| column.is_valid(0))
+                .map(|column| column.value(0))
         });
         let places = places(values.iter().flatten().copied(), scale);
         let unit = 10i128.pow((scale - places).unsigned_abs().into());

@@ -119,6 +119,7 @@ fn report(columns: Vec<ReportColumn>, rows: Rows) -> Report {
         heat: None,
         notes: Vec::new(),
         reads_logs: true,
+        details: Vec::new(),
         concerns: 0,
         zone: TimeZone::get("Asia/Shanghai").unwrap(),
     }

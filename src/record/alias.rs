@@ -168,7 +168,16 @@ fn stems(column: Column) -> &'static [&'static str] {
             "output_len",
             "output_length",
         ],
-        Column::CachedTokens => &["cache_prefix_length", "prefix_cached_tokens"],
+        Column::CachedTokens => &[
+            "cache_prefix_length",
+            "prefix_cached_tokens",
+            "prompt_cache_hit_tokens",
+            "cached_input_tokens",
+            "cachedInputTokens",
+            "input_cached_tokens",
+            "cached_prompt_tokens",
+            "num_cached_tokens",
+        ],
         Column::PrefixHashes => &["hash_ids", "block_hashes"],
         Column::TotalTokens => &["number_total_tokens"],
         Column::QueueWaitMs => &["queue", "queue_time", "queue_wait_time", "queue_duration", "latency_queue"],
@@ -196,19 +205,34 @@ fn stems(column: Column) -> &'static [&'static str] {
     }
 }
 
-/// Paths of other conventions: OpenTelemetry's attributes, and reasons that come with a type.
+/// Paths of other conventions: OpenTelemetry's attributes, what stands under `usage` spread into the record, and reasons
+/// that come with a type.
 fn elsewhere(column: Column) -> &'static [&'static str] {
     match column {
         Column::InputTokens => &["gen_ai.usage.input_tokens"],
         Column::OutputTokens => &["gen_ai.usage.output_tokens"],
-        Column::CachedTokens => &["gen_ai.usage.cache_read.input_tokens"],
+        Column::CachedTokens => &[
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "gen_ai.usage.cached_tokens",
+            "gen_ai.usage.input_tokens.cached",
+            "prompt_tokens_details.cached_tokens",
+            "input_tokens_details.cached_tokens",
+        ],
+        Column::CacheWriteTokens => &[
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+            "gen_ai.usage.input_tokens.cache_write",
+        ],
+        Column::ReasoningTokens => &["gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"],
+        Column::ServiceTier => &["openai.response.service_tier", "gen_ai.openai.response.service_tier"],
         Column::FinishReason => &["finish_reason.type"],
         _ => &[],
     }
 }
 
-/// Paths under `usage`, as OpenAI-compatible servers write it. (Servers whose input excludes cached tokens write other
-/// keys for those; telling them apart is a profile's work.)
+/// Paths under `usage`, as OpenAI-compatible servers, LiteLLM, LangChain and the AI SDK write it. (Servers whose input
+/// excludes cached tokens write other keys for those; telling them apart is a profile's work.)
 fn usage(column: Column) -> &'static [&'static str] {
     match column {
         Column::InputTokens => &["prompt_tokens", "input_tokens", "promptTokens", "inputTokens"],
@@ -219,12 +243,29 @@ fn usage(column: Column) -> &'static [&'static str] {
             "input_tokens_details.cached_tokens",
             "cached_tokens",
             "prompt_cache_hit_tokens",
+            "cached_input_tokens",
+            "cachedInputTokens",
+            "inputTokenDetails.cacheReadTokens",
+            "input_token_details.cache_read",
+        ],
+        Column::CacheWriteTokens => &[
+            "prompt_tokens_details.cache_write_tokens",
+            "input_tokens_details.cache_write_tokens",
+            "prompt_tokens_details.cache_creation_tokens",
+            "inputTokenDetails.cacheWriteTokens",
+        ],
+        Column::CacheWrite1hTokens => &[
+            "prompt_tokens_details.cache_creation_token_details.ephemeral_1h_input_tokens",
+            "cache_creation.ephemeral_1h_input_tokens",
         ],
         Column::ReasoningTokens => &[
             "completion_tokens_details.reasoning_tokens",
             "output_tokens_details.reasoning_tokens",
             "reasoning_tokens",
+            "outputTokenDetails.reasoningTokens",
+            "reasoningTokens",
         ],
+        Column::ServiceTier => &["service_tier"],
         _ => &[],
     }
 }

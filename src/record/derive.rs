@@ -180,7 +180,7 @@ fn between(record: &mut impl Logged, from: Column, to: Column) -> Option<f64> {
     if start == end && start % 1_000_000_000 == 0 {
         return None;
     }
-    Some((end - start) as f64 / MS)
+    Some((i128::from(end) - i128::from(start)) as f64 / MS)
 }
 
 #[cfg(test)]

@@ -79,8 +79,7 @@ impl<R> Merged<R> {
             for (number, other) in others.iter().enumerate() {
                 let nearest = match others.len() == attempts.len() {
                     true => Some(number),
-                    false => (0..attempts.len())
-                        .min_by_key(|&at| (distance(began(&attempts[at]), began(other)), at)),
+                    false => (0..attempts.len()).min_by_key(|&at| (distance(began(&attempts[at]), began(other)), at)),
                 };
                 let Some(part) = nearest.and_then(|at| parts.get_mut(at)) else { continue };
                 match part.roles.iter_mut().find(|(known, _)| known == role) {
@@ -378,7 +377,10 @@ mod tests {
         let merging = merge(&seen);
         let attempts = merging.requests[0].by_attempt([Gateway, Engine, App], |&index| seen[index].start);
         let members = |merged: &Merged| merged.roles.iter().map(|(_, attempts)| attempts.concat()).collect::<Vec<_>>();
-        assert_eq!(attempts.iter().map(members).collect::<Vec<_>>(), [vec![vec![0], vec![4]], vec![vec![1], vec![3]], vec![vec![2]]]);
+        assert_eq!(
+            attempts.iter().map(members).collect::<Vec<_>>(),
+            [vec![vec![0], vec![4]], vec![vec![1], vec![3]], vec![vec![2]]]
+        );
     }
 
     #[test]

@@ -84,6 +84,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         notes,
         // A question about logs of which none can be read scans nothing, and has found nothing.
         reads_logs: counted.scanned || !matches!(request.ask, Ask::Sql { .. } | Ask::Run { .. }),
+        details: question.header.details.clone(),
         concerns: concerned(question.header, &columns_of_rows),
         zone: if question.header.in_utc { jiff::tz::TimeZone::UTC } else { request.zone.rules.clone() },
     })
@@ -367,9 +368,8 @@ impl Sums {
     fn of(names: &[String], rows: &mut Rows) -> anyhow::Result<Self> {
         let schema = rows.schema().clone();
         let names = if schema.index_of("metric").is_ok() { &[] } else { names };
-        let adds_up = |index: &usize| {
-            matches!(schema.field(*index).data_type(), DataType::Int64 | DataType::Decimal128(_, _))
-        };
+        let adds_up =
+            |index: &usize| matches!(schema.field(*index).data_type(), DataType::Int64 | DataType::Decimal128(_, _));
         let mut summed: Vec<usize> =
             names.iter().filter_map(|name| schema.index_of(name).ok()).filter(adds_up).collect();
         let mut sums = vec![None::<i128>; schema.fields().len()];
@@ -389,7 +389,9 @@ impl Sums {
                 for &index in &summed {
                     let column = batch.column(index);
                     let values: Box<dyn Iterator<Item = i128>> = match column.data_type() {
-                        DataType::Int64 => Box::new(column.as_primitive::<Int64Type>().iter().flatten().map(i128::from)),
+                        DataType::Int64 => {
+                            Box::new(column.as_primitive::<Int64Type>().iter().flatten().map(i128::from))
+                        }
                         _ => Box::new(column.as_primitive::<Decimal128Type>().iter().flatten()),
                     };
                     for value in values {
@@ -419,8 +421,7 @@ impl Sums {
 /// The rows that are no sums of others.
 fn without_subtotals(batch: &RecordBatch, level: usize) -> anyhow::Result<RecordBatch> {
     let levels = cast(batch.column(level), &DataType::Utf8)?;
-    let kept: BooleanArray =
-        levels.as_string::<i32>().iter().map(|level| Some(level != Some("subtotal"))).collect();
+    let kept: BooleanArray = levels.as_string::<i32>().iter().map(|level| Some(level != Some("subtotal"))).collect();
     Ok(filter_record_batch(batch, &kept)?)
 }
 
@@ -471,7 +472,8 @@ fn own_notes(notes: Option<Rows>) -> anyhow::Result<Vec<Note>> {
     for batch in rows.batches()? {
         let batch = batch?;
         let column = |name: &str, kind: DataType| -> anyhow::Result<ArrayRef> {
-            let column = batch.column_by_name(name).with_context(|| format!("the step `notes` has no column {name}"))?;
+            let column =
+                batch.column_by_name(name).with_context(|| format!("the step `notes` has no column {name}"))?;
             Ok(cast(column, &kind)?)
         };
         let (codes, texts) = (column("code", DataType::Utf8)?, column("text", DataType::Utf8)?);

@@ -12,7 +12,7 @@
 
 use anyhow::{Context, bail};
 
-use crate::report::parameter::{Parameter, ParameterKind};
+use crate::report::parameter::{OPTIONAL, Parameter, ParameterKind};
 use crate::request::Word;
 
 /// What a query file says about itself.
@@ -38,6 +38,8 @@ pub struct Header {
     pub lookback: Option<String>,
     /// Columns by which `--explode` takes the rows apart: the first that the answer has; else its first column.
     pub statements: Vec<String>,
+    /// Columns that people need not see where they are 0 or unknown everywhere.
+    pub details: Vec<String>,
     /// Its times are in UTC, whatever the zone of the report.
     pub in_utc: bool,
     /// Its file must not be there yet: what it stores never changes.
@@ -102,6 +104,7 @@ impl Header {
             "spark" => self.sparks = value.split_whitespace().map(str::to_owned).collect(),
             "pivot" => self.pivot = Some(value.to_owned()),
             "explode" => self.statements = value.split_whitespace().map(str::to_owned).collect(),
+            "detail" => self.details = value.split_whitespace().map(str::to_owned).collect(),
             "times" => self.in_utc = value == "utc",
             "keeps" => self.is_kept = value == "file",
             "lookback" => self.lookback = Some(value.to_owned()),
@@ -117,6 +120,11 @@ impl Header {
     /// Whether it is about money: calls upstream, charged by a price book.
     pub fn is_of_money(&self) -> bool {
         self.parameters.iter().any(|parameter| parameter.kind == ParameterKind::Book)
+    }
+
+    /// Whether it says nothing without a price book.
+    pub fn needs_prices(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.kind == ParameterKind::Book && parameter.default != OPTIONAL)
     }
 
     /// Whether a column is drawn over time.

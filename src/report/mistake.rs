@@ -35,7 +35,9 @@ pub enum ReportMistake {
          `infer-stats prices example` prints one to begin with"
     )]
     NoPrices,
-    #[error("--format junit and github are for reports whose rows are findings, such as check and audit; `{report}` has none")]
+    #[error(
+        "--format junit and github are for reports whose rows are findings, such as check and audit; `{report}` has none"
+    )]
     NoFindings { report: String },
     #[error("the rows of `{report}` have no severity: give the rule a column with max or min")]
     RuleOfNoFindings { report: String },

@@ -15,6 +15,9 @@ use crate::request::{Clock, Dimension, Metric, Mistake, Percentile, Replay, Word
 /// The default of a parameter that must be given.
 pub const REQUIRED: &str = "!";
 
+/// The default of a price book that a report can do without.
+pub const OPTIONAL: &str = "none";
+
 /// A named parameter of a query file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
@@ -197,6 +200,7 @@ impl Parameter {
             }
             ParameterKind::Replay => ParameterValue::Replay(Replay::parse(text)?),
             ParameterKind::Table => ParameterValue::Table(text.into()),
+            ParameterKind::Book if text == OPTIONAL => ParameterValue::Unset,
             ParameterKind::Book => ParameterValue::Book(text.into()),
             ParameterKind::Bill => ParameterValue::Bill(text.into()),
             ParameterKind::Time => ParameterValue::Time(clock.read("--param", text, &mut Vec::new())?),
@@ -265,7 +269,9 @@ impl ParameterValue {
             ParameterValue::Span(_, text) => text.clone().into(),
             ParameterValue::Replay(replay) => replay.text.clone().into(),
             // where it lies says nothing about the answer
-            ParameterValue::Table(path) | ParameterValue::Book(path) | ParameterValue::Bill(path) => path.file_name().map(|name| name.to_string_lossy()).into(),
+            ParameterValue::Table(path) | ParameterValue::Book(path) | ParameterValue::Bill(path) => {
+                path.file_name().map(|name| name.to_string_lossy()).into()
+            }
             ParameterValue::Condition(sql) => format!("where {sql}").into(),
             ParameterValue::Unset => serde_json::Value::Null,
         }

@@ -50,6 +50,7 @@ impl Report {
                         heat: None,
                         notes: Vec::new(),
                         reads_logs: self.reads_logs,
+                        details: self.details.clone(),
                         concerns: self.concerns,
                         zone: self.zone.clone(),
                     };

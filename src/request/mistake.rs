@@ -51,7 +51,9 @@ pub enum Mistake {
     UnknownZone { name: String, hint: String },
 
     // money
-    #[error("could not read the price book {path}: name another with --prices, or in the config as `[prices] book = ...`")]
+    #[error(
+        "could not read the price book {path}: name another with --prices, or in the config as `[prices] book = ...`"
+    )]
     UnreadablePrices {
         path: PathBuf,
         #[source]

@@ -169,7 +169,8 @@ fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
         names: schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", "),
     };
     let index = schema.index_of(column).ok().with_context(|| no_column(column))?;
-    let wanted = rows.iter().map(|(name, value)| Ok((schema.index_of(name).ok().with_context(|| no_column(name))?, value)));
+    let wanted =
+        rows.iter().map(|(name, value)| Ok((schema.index_of(name).ok().with_context(|| no_column(name))?, value)));
     let wanted: Vec<(usize, &String)> = wanted.collect::<anyhow::Result<_>>()?;
     let count = COUNTS.iter().find_map(|name| schema.index_of(name).ok());
     let shown = |limit: i128| trimmed(limit);

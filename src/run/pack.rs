@@ -40,15 +40,19 @@ pub(super) async fn pack(
     for (name, given) in SECTIONS {
         let given = given.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let book = prices.filter(|_| OF_MONEY.contains(&name)).map(|path| ("prices", path.display().to_string()));
-        let parameters =
-            given.chain(book).map(|(name, value)| Parameter { name: name.to_owned(), value }).collect();
+        let parameters = given.chain(book).map(|(name, value)| Parameter { name: name.to_owned(), value }).collect();
         let question = Request { ask: Ask::Run { name: name.to_owned(), parameters }, ..request.clone() };
         match Box::pin(ask(&question, logs, spill)).await {
             Ok(report) => {
                 source = report.source.clone();
                 parts.push(Part::Report(Box::new(report)));
             }
-            Err(error) if matches!(error.downcast_ref(), Some(ReportMistake::NoPrices | ReportMistake::NotOfASample { .. })) => {
+            Err(error)
+                if matches!(
+                    error.downcast_ref(),
+                    Some(ReportMistake::NoPrices | ReportMistake::NotOfASample { .. })
+                ) =>
+            {
                 parts.push(Part::Text(format!("## {name}\n\nNot available: {error:#}")));
             }
             Err(error) => return Err(error.context(format!("the section {name}"))),

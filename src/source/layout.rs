@@ -176,7 +176,9 @@ impl Shortcut {
     fn without_candidate(column: Column) -> Self {
         use Column::{CacheHit, Role, SampleWeight, SourceFile, SourceOffset, Timestamp};
         match column.kind() {
-            _ if matches!(column, CacheHit | Role | SampleWeight | SourceFile | SourceOffset | Timestamp) => Shortcut::Closed,
+            _ if matches!(column, CacheHit | Role | SampleWeight | SourceFile | SourceOffset | Timestamp) => {
+                Shortcut::Closed
+            }
             Kind::Duration => Shortcut::Closed,
             Kind::Text | Kind::Id => Shortcut::AbsentText,
             Kind::Count | Kind::Number | Kind::Time | Kind::Flag | Kind::Money => Shortcut::Absent,

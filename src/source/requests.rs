@@ -29,7 +29,6 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, col};
 use datafusion::physical_expr::expressions::{Column as ColumnExpr, Literal};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
-use datafusion::physical_plan::filter::FilterExecBuilder;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -38,11 +37,12 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitio
 
 use crate::profile::IdRule;
 use crate::record::Column;
+use crate::source::sieve::SieveExec;
 use crate::source::table::LogTable;
 use crate::source::tally::TallyExec;
 use exec::MergeExec;
-use lone::{Kept, Known, LoneExec};
 pub use lone::Sightings;
+use lone::{Kept, Known, LoneExec};
 pub use matches::{COMPARED, Matches};
 pub use skew::{Skew, Skews};
 
@@ -239,7 +239,8 @@ impl Scan<'_> {
         let one = |name: &&str| {
             (Arc::new(Literal::new(ScalarValue::Int64(Some(1)))) as Arc<dyn PhysicalExpr>, (*name).to_owned())
         };
-        let columns = schema.fields().iter().enumerate().map(column).chain(self.table.unit.own_columns().iter().map(one));
+        let columns =
+            schema.fields().iter().enumerate().map(column).chain(self.table.unit.own_columns().iter().map(one));
         let requests = Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), lone)?);
         self.finish(requests, |filtered| TallyExec::new(filtered, self.number))
     }
@@ -284,7 +285,7 @@ impl Scan<'_> {
             Arc::clone(expression).transform(place).data()
         };
         let filtered = match self.predicate {
-            Some(predicate) => Arc::new(FilterExecBuilder::new(moved(predicate)?, requests).build()?),
+            Some(predicate) => Arc::new(SieveExec::new(moved(predicate)?, requests)),
             None => requests,
         };
         let tallied: Arc<dyn ExecutionPlan> = Arc::new(tally(filtered));

@@ -19,7 +19,6 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::filter::FilterExecBuilder;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
@@ -31,6 +30,7 @@ use crate::source::parquet::{self, ParquetLog};
 use crate::source::rejects::Rejects;
 use crate::source::scan::LogScan;
 use crate::source::schema::LogSchema;
+use crate::source::sieve::SieveExec;
 use crate::source::tally::TallyExec;
 
 /// All inputs of a request as one table.
@@ -156,7 +156,7 @@ impl Scans<'_> {
         let filtered = match &self.predicate {
             None => scan,
             Some(predicate) => match remapped(predicate, columns)? {
-                Some(predicate) => Arc::new(FilterExecBuilder::new(predicate, scan).build()?),
+                Some(predicate) => Arc::new(SieveExec::new(predicate, scan)),
                 None => scan,
             },
         };

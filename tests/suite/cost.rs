@@ -82,7 +82,10 @@ fn a_hundred_dollars_over_three_equal_lines_are_a_hundred_dollars() {
     let third = "[[model]]\nname = \"m\"\n[[model.price]]\ninput = \"33.333333333333\"\noutput = \"1\"\n";
     let records = ["c", "a", "b"].map(|line| request(line, NOON, line, 1_000_000));
     let report = cost(&records, third, &["--places", "2"]);
-    assert_eq!(rows(&report, &["business_line", "cost", "share"]), ["a 33.34 0.3334", "b 33.33 0.3333", "c 33.33 0.3333"]);
+    assert_eq!(
+        rows(&report, &["business_line", "cost", "share"]),
+        ["a 33.34 0.3334", "b 33.33 0.3333", "c 33.33 0.3333"]
+    );
     assert_eq!(report.0["totals"]["cost"], "100.00");
     assert_eq!(proofs(&report), ["proof: the rows add up to 100.00 USD, all attempts to 100.00 USD: rest 0"]);
 }
@@ -110,21 +113,39 @@ fn what_is_not_known_is_no_zero_and_has_bounds() {
         nobody,
     ];
     let report = cost(&records, CENTS, &[]);
-    let columns = ["business_line", "requests", "cost", "free", "unknown", "unpriced", "unpriced_tokens", "cost_low", "cost_high"];
+    let columns = [
+        "business_line",
+        "requests",
+        "cost",
+        "free",
+        "unknown",
+        "unpriced",
+        "unpriced_tokens",
+        "cost_low",
+        "cost_high",
+    ];
     // the only price of the book is the cheapest and the dearest: 4,290,000 + 2,000
-    let expected = ["a 3 1.00 1 1 0 0 1.00 null", "b 1 null 0 0 1 429100000 4292000.00 4292000.00", "null 1 2.00 0 0 0 0 2.00 2.00"];
+    let expected = [
+        "a 3 1.00 1 1 0 0 1.00 null",
+        "b 1 null 0 0 1 429100000 4292000.00 4292000.00",
+        "null 1 2.00 0 0 0 0 2.00 2.00",
+    ];
     assert_eq!(rows(&report, &columns), expected);
     // the silent request is in no average
     assert_eq!(rows(&report, &["cost_per_1k_requests", "cost_per_1m_tokens"])[0], "500.00 6666.666666666667");
-    assert_eq!(report.note("unpriced"), ("no price: mystery (429,100,000 tokens): these attempts are in no cost", Some(1)));
+    assert_eq!(
+        report.note("unpriced"),
+        ("no price: mystery (429,100,000 tokens): these attempts are in no cost", Some(1))
+    );
     let bounds = "attempts whose cost is not known; with them it is at least 4,292,003.00 USD";
     assert_eq!(report.note("bounds"), (bounds, Some(2)));
 }
 
 #[test]
 fn unpriced_models_are_named_by_their_tokens_and_the_rest_counted() {
-    let records: Vec<Value> =
-        (1..=7).map(|n| with(request(&format!("{n}"), NOON, "a", n * 1000), json!({"model": format!("x{n}")}))).collect();
+    let records: Vec<Value> = (1..=7)
+        .map(|n| with(request(&format!("{n}"), NOON, "a", n * 1000), json!({"model": format!("x{n}")})))
+        .collect();
     let report = cost(&records, CENTS, &[]);
     let text = "no price: x7 (7,000 tokens), x6 (6,000 tokens), x5 (5,000 tokens), x4 (4,000 tokens), x3 (3,000 tokens) and 2 more: \
                 these attempts are in no cost";
@@ -149,7 +170,8 @@ fn days_and_months_begin_at_local_midnight() {
     let june = cost(&records, CENTS, &["--month", "2025-06", "--tz", "Asia/Tokyo"]);
     assert_eq!(rows(&june, &["requests", "cost"]), ["2 1.10"]);
     let months = cost(&records, CENTS, &["--every", "month", "--tz", "Asia/Tokyo"]);
-    let expected = ["2025-05-01T00:00:00+09:00 0.01", "2025-06-01T00:00:00+09:00 1.10", "2025-07-01T00:00:00+09:00 10.00"];
+    let expected =
+        ["2025-05-01T00:00:00+09:00 0.01", "2025-06-01T00:00:00+09:00 1.10", "2025-07-01T00:00:00+09:00 10.00"];
     assert_eq!(rows(&months, &["period", "cost"]), expected);
 }
 
@@ -157,24 +179,46 @@ fn days_and_months_begin_at_local_midnight() {
 fn days_add_up_to_their_month_in_any_zone() {
     // (zone, month, first record, days, requests of the month, cost, day of the clock change and its requests): one every 20 minutes
     let cases = [
-        ("Europe/Berlin", "2026-03", "2026-02-28T00:00:00Z", 31, 2229, "26391.36", Some(("2026-03-29T00:00:00+01:00", 69))),
-        ("Europe/Berlin", "2026-10", "2026-09-30T00:00:00Z", 31, 2235, "26462.40", Some(("2026-10-25T00:00:00+02:00", 75))),
+        (
+            "Europe/Berlin",
+            "2026-03",
+            "2026-02-28T00:00:00Z",
+            31,
+            2229,
+            "26391.36",
+            Some(("2026-03-29T00:00:00+01:00", 69)),
+        ),
+        (
+            "Europe/Berlin",
+            "2026-10",
+            "2026-09-30T00:00:00Z",
+            31,
+            2235,
+            "26462.40",
+            Some(("2026-10-25T00:00:00+02:00", 75)),
+        ),
         ("Asia/Kolkata", "2025-06", "2025-05-31T00:00:00Z", 30, 2160, "24548.40", None),
         ("Pacific/Apia", "2025-06", "2025-05-30T00:00:00Z", 30, 2160, "25606.80", None),
     ];
     for (zone, month, first, days, requests, sum, change) in cases {
         let first: jiff::Timestamp = first.parse().unwrap();
         let time = |n: u64| (first + jiff::SignedDuration::from_mins(20 * n as i64)).to_string();
-        let records: Vec<Value> =
-            (0..33 * 72).map(|n| request(&format!("r{n}"), &time(n), if n % 2 == 0 { "a" } else { "b" }, n + 1)).collect();
+        let records: Vec<Value> = (0..33 * 72)
+            .map(|n| request(&format!("r{n}"), &time(n), if n % 2 == 0 { "a" } else { "b" }, n + 1))
+            .collect();
         let in_month = ["--month", month, "--tz", zone];
         let whole = cost(&records, CENTS, &in_month);
-        assert_eq!((&whole.0["totals"]["requests"], &whole.0["totals"]["cost"]), (&json!(requests), &json!(sum)), "{zone}");
+        assert_eq!(
+            (&whole.0["totals"]["requests"], &whole.0["totals"]["cost"]),
+            (&json!(requests), &json!(sum)),
+            "{zone}"
+        );
         let by_day = cost(&records, CENTS, &[&in_month[..], &["--every", "day", "--by", ""]].concat());
         assert_eq!(by_day.rows().len(), days, "{zone}");
         let added: i128 = by_day.column("cost").iter().map(units).sum();
         assert_eq!(added, units(&json!(sum)), "{zone}");
-        let uneven: Vec<String> = rows(&by_day, &["period", "requests"]).into_iter().filter(|row| !row.ends_with(" 72")).collect();
+        let uneven: Vec<String> =
+            rows(&by_day, &["period", "requests"]).into_iter().filter(|row| !row.ends_with(" 72")).collect();
         let expected: Vec<String> = change.iter().map(|(day, requests)| format!("{day} {requests}")).collect();
         assert_eq!(uneven, expected, "{zone}");
     }
@@ -198,7 +242,8 @@ fn a_change_is_volume_mix_and_price() {
     ];
     let report = cost(&records, CHEAPER, &[&["--change"][..], &JUNE].concat());
     assert_eq!(rows(&report, &columns), expected);
-    let totals = ["cost", "previous_cost", "change", "volume", "mix", "price"].map(|name| report.0["totals"][name].clone());
+    let totals =
+        ["cost", "previous_cost", "change", "volume", "mix", "price"].map(|name| report.0["totals"][name].clone());
     assert_eq!(totals, ["23.60", "13.00", "10.60", "9.00", "5.00", "-3.40"]);
     // each month with the one before it; nothing is known of one before May
     let report = cost(&records, CHEAPER, &["--change", "--every", "month"]);
@@ -278,14 +323,21 @@ fn the_bill_of_a_pool_is_all_there_however_its_idle_time_is_shown() {
     );
     for report in [apart, spread] {
         assert_eq!(report.0["totals"]["cost"], "120.00");
-        assert_eq!(proofs(&report), ["proof: the rows add up to 120.00 USD, pools and shared costs to 120.00 USD: rest 0"]);
-        assert_eq!(report.note("no pool"), ("not in the price book: pool elsewhere; its attempts are in no cost", Some(1)));
+        assert_eq!(
+            proofs(&report),
+            ["proof: the rows add up to 120.00 USD, pools and shared costs to 120.00 USD: rest 0"]
+        );
+        assert_eq!(
+            report.note("no pool"),
+            ("not in the price book: pool elsewhere; its attempts are in no cost", Some(1))
+        );
     }
 }
 
 #[test]
 fn a_shared_cost_is_spread_to_the_cent() {
-    let shared = "[[allocation.shared]]\nname = \"platform\"\namount = \"100.00\"\ncurrency = \"USD\"\nmethod = \"even\"\n";
+    let shared =
+        "[[allocation.shared]]\nname = \"platform\"\namount = \"100.00\"\ncurrency = \"USD\"\nmethod = \"even\"\n";
     let records = ["c", "a", "b"].map(|line| request(line, NOON, line, 100));
     let report = report(&records, CENTS, shared, &[&["allocate", "--share", "spread"][..], &JUNE].concat());
     let expected = ["a 1.00 33.34 34.34", "b 1.00 33.33 34.33", "c 1.00 33.33 34.33"];
@@ -369,6 +421,10 @@ fn requests_with_several_tags_count_once_in_the_total() {
     for (policy, expected) in cases {
         let report = tags(policy);
         assert_eq!(rows(&report, &["tag", "item", "requests", "cost"]), expected, "{policy}");
-        assert_eq!((&report.0["totals"]["requests"], &report.0["totals"]["cost"]), (&json!(3), &json!("5635.68")), "{policy}");
+        assert_eq!(
+            (&report.0["totals"]["requests"], &report.0["totals"]["cost"]),
+            (&json!(3), &json!("5635.68")),
+            "{policy}"
+        );
     }
 }

@@ -585,6 +585,63 @@ fn tokens_of_a_model_without_a_price_are_unpriced_and_not_free() {
     assert!(units(&row["low"]) > 0 && units(&row["low"]) < units(&row["high"]), "{row}");
 }
 
+/// A price of the prompt alone does not make answers free, nor does a tier that forgot them.
+#[test]
+fn an_answer_without_a_price_of_answers_is_unpriced() {
+    let book = r#"
+[[model]]
+name = "m"
+[[model.price]]
+input = "1.00"
+[[model]]
+name = "n"
+[[model.price]]
+input = "1.00"
+output = "2.00"
+tiers = { batch = { input = "0.50" } }
+"#;
+    let records = [
+        request("a", "m", tokens(1000, 0, 0)),
+        request("b", "m", tokens(1000, 0, 10)),
+        request("c", "n", with(tokens(1000, 0, 10), "service_tier", json!("batch"))),
+    ];
+    let report = charged(&priced(&records, book), &[]);
+    assert_eq!(report.column("state"), ["priced", "unpriced", "unpriced"]);
+    assert_eq!(report.column("cost"), [json!("0.001000000000"), json!(null), json!(null)]);
+}
+
+/// DeepSeek changed its prices at 16:00 UTC.
+#[test]
+fn a_price_holds_from_a_moment_or_from_midnight_in_the_zone_of_the_book() {
+    let book = r#"
+tz = "Europe/Berlin"
+[[model]]
+name = "m"
+[[model.price]]
+input = "1.00"
+output = "1.00"
+[[model.price]]
+from = "2025-06-10"
+input = "2.00"
+output = "2.00"
+[[model.price]]
+from = "2025-06-10T16:00:00Z"
+input = "3.00"
+output = "3.00"
+"#;
+    let times = [
+        "2025-06-09T21:59:59.999999999Z",
+        "2025-06-09T22:00:00Z",
+        "2025-06-10T15:59:59.999999999Z",
+        "2025-06-10T18:00:00+02:00",
+    ];
+    let of =
+        |(number, time): (usize, &&str)| request(number, "m", with(tokens(1_000_000, 0, 0), "timestamp", json!(time)));
+    let records: Vec<Value> = times.iter().enumerate().map(of).collect();
+    let report = charged(&priced(&records, book), &[]);
+    assert_eq!(report.column("cost"), ["1.000000000000", "2.000000000000", "2.000000000000", "3.000000000000"]);
+}
+
 /// Dated and prefixed names were in no table.
 #[test]
 fn other_names_of_a_model_find_its_price_and_the_row_says_which_rule_matched() {

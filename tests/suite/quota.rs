@@ -55,7 +55,8 @@ fn weeks(line: &str) -> Vec<Value> {
 }
 
 fn shown(report: &Report, columns: &[&str]) -> Vec<String> {
-    let row = |row: &Value| columns.iter().map(|name| row[name].to_string().replace('"', "")).collect::<Vec<_>>().join(" ");
+    let row =
+        |row: &Value| columns.iter().map(|name| row[name].to_string().replace('"', "")).collect::<Vec<_>>().join(" ");
     report.rows().iter().map(row).collect()
 }
 
@@ -77,19 +78,26 @@ fn use_is_projected_by_weekdays_to_the_end_of_the_month() {
     assert_eq!(tokens["at_50"], "2025-06-13T12:00:00+00:00");
     assert_eq!(tokens["at_80"], "2025-06-21T00:00:00+00:00");
     assert_eq!(tokens["at_90"], "2025-06-22T00:00:00+00:00");
-    assert_eq!((&tokens["at_100"], &tokens["exhausted_on"]), (&json!("2025-06-26T00:00:00+00:00"), &json!("2025-06-26")));
+    assert_eq!(
+        (&tokens["at_100"], &tokens["exhausted_on"]),
+        (&json!("2025-06-26T00:00:00+00:00"), &json!("2025-06-26"))
+    );
     assert_eq!(report.rows()[1]["exhausted_on"], json!(null));
 }
 
 #[test]
 fn the_burn_rate_is_of_days_with_use_whatever_the_window() {
     // 62.27 in five days, 10 to 14 June; over 7 days that would be 266.87 a month, over 90 days 20.76
-    let records: Vec<Value> =
-        [(10, 1000), (11, 1227), (12, 1500), (13, 1500), (14, 1000)].map(|(day, tokens)| at_noon("a", 6, day, tokens)).into();
+    let records: Vec<Value> = [(10, 1000), (11, 1227), (12, 1500), (13, 1500), (14, 1000)]
+        .map(|(day, tokens)| at_noon("a", 6, day, tokens))
+        .into();
     let workspace = workspace(&cap("a", "cost = \"1000\""), &records);
     for since in ["7d", "30d", "90d"] {
         let report = quota(&workspace, "2025-06-15T13:00:00Z", &["--since", since]).report();
-        assert_eq!(shown(&report, &["used", "burn_rate", "rate_days", "status", "projected"]), ["62.27 12.454 5 no history null"]);
+        assert_eq!(
+            shown(&report, &["used", "burn_rate", "rate_days", "status", "projected"]),
+            ["62.27 12.454 5 no history null"]
+        );
         let reason = report.row()["reason"].as_str().unwrap();
         assert!(reason.starts_with("complete days with a record: 5 of the 7"), "{reason}");
     }
@@ -98,7 +106,8 @@ fn the_burn_rate_is_of_days_with_use_whatever_the_window() {
 #[test]
 fn neither_the_day_that_is_not_over_nor_one_that_has_not_arrived_is_in_the_rate() {
     // Monday to Wednesday; of Thursday nothing has come yet, or a little of it
-    let mut records: Vec<Value> = [(9, 100), (10, 300), (11, 200)].map(|(day, tokens)| at_noon("a", 6, day, tokens)).into();
+    let mut records: Vec<Value> =
+        [(9, 100), (10, 300), (11, 200)].map(|(day, tokens)| at_noon("a", 6, day, tokens)).into();
     let rate = |records: &[Value]| {
         let report = quota(&workspace(&cap("a", "tokens = 1000"), records), "2025-06-13T13:00:00Z", &[]).report();
         shown(&report, &["used", "burn_rate", "rate_days"])
@@ -111,7 +120,8 @@ fn neither_the_day_that_is_not_over_nor_one_that_has_not_arrived_is_in_the_rate(
 #[test]
 fn the_band_is_made_of_quartiles_and_a_weekday_never_seen_gives_no_number() {
     // the Mondays of June, up to the 23rd; the 30th is today
-    let mut records: Vec<Value> = [(2, 100), (9, 200), (16, 400), (23, 1000)].map(|(day, tokens)| at_noon("a", 6, day, tokens)).into();
+    let mut records: Vec<Value> =
+        [(2, 100), (9, 200), (16, 400), (23, 1000)].map(|(day, tokens)| at_noon("a", 6, day, tokens)).into();
     records.extend((24..=28).map(|day| at_noon("a", 6, day, 1)));
     records.push(at_noon("b", 6, 29, 1));
     let report = |records: &[Value], flags: &[&str]| {
@@ -157,7 +167,8 @@ fn every_line_has_a_status_and_a_cap_that_is_exceeded_fails() {
     );
     assert_eq!(report.rows()[6]["reason"], "no record of this line: nothing was used");
     quota(&workspace, "2025-06-15T13:00:00Z", &["--fail-on", "never"]).exits(0);
-    let longer = quota(&workspace, "2025-06-15T13:00:00Z", &["--stale", "7d", "--warn", "100"]).exits(3).report_anyway();
+    let longer =
+        quota(&workspace, "2025-06-15T13:00:00Z", &["--stale", "7d", "--warn", "100"]).exits(3).report_anyway();
     // as usual on the 13th, 14th and today
     assert_eq!(shown(&longer, &["status", "projected"])[3], "ok 12000.00");
 }
@@ -177,18 +188,35 @@ fn tokens_count_in_the_minute_in_which_a_request_begins_or_ends_or_between() {
     let limits = "tokens_per_minute = 500\ntokens_per_hour = 1000\nrequests_per_minute = 1";
     let workspace = workspace(&cap("a", limits), &records);
     let rates = |attribute: &str| {
-        let report = quota(&workspace, "2025-06-10T11:00:00Z", &["--attribute", attribute, "--fail-on", "never"]).report();
-        report.rows().iter().map(|row| {
-            let at = row["peak_at"].as_str().unwrap()[11..16].to_owned();
-            format!("{} {} {at} {} {}", row["kind"].as_str().unwrap(), row["used"].as_str().unwrap(), row["times_over"], row["status"].as_str().unwrap())
-        }).collect::<Vec<_>>()
+        let report =
+            quota(&workspace, "2025-06-10T11:00:00Z", &["--attribute", attribute, "--fail-on", "never"]).report();
+        report
+            .rows()
+            .iter()
+            .map(|row| {
+                let at = row["peak_at"].as_str().unwrap()[11..16].to_owned();
+                format!(
+                    "{} {} {at} {} {}",
+                    row["kind"].as_str().unwrap(),
+                    row["used"].as_str().unwrap(),
+                    row["times_over"],
+                    row["status"].as_str().unwrap()
+                )
+            })
+            .collect::<Vec<_>>()
     };
     let requests = "requests per minute 1.00 09:59 0 warn";
-    assert_eq!(rates("start"), ["tokens per minute 600.00 10:00 1 over", "tokens per hour 700.00 10:00 0 ok", requests]);
+    assert_eq!(
+        rates("start"),
+        ["tokens per minute 600.00 10:00 1 over", "tokens per hour 700.00 10:00 0 ok", requests]
+    );
     // 600 + 100 at 10:01; the 50 at 10:00
     assert_eq!(rates("end"), ["tokens per minute 700.00 10:01 1 over", "tokens per hour 750.00 10:00 0 ok", requests]);
     // 300 + 100 at 10:01, 25 + 300 at 10:00
-    assert_eq!(rates("spread"), ["tokens per minute 400.00 10:01 0 warn", "tokens per hour 725.00 10:00 0 ok", requests]);
+    assert_eq!(
+        rates("spread"),
+        ["tokens per minute 400.00 10:01 0 warn", "tokens per hour 725.00 10:00 0 ok", requests]
+    );
 }
 
 #[test]
@@ -203,9 +231,10 @@ fn the_month_begins_at_local_midnight_and_the_crossing_is_the_request_that_did_i
     let workspace = workspace(&cap("a", "tokens = 100"), &records);
     let now = "2025-06-02T04:00:00Z";
     let report = quota(&workspace, now, &["--tz", "Asia/Tokyo"]).report();
-    assert_eq!(shown(&report, &["used", "at_50", "at_80", "at_90"]), [
-        "95.00 2025-06-02T12:04:05+09:00 2025-06-02T12:04:40.250+09:00 2025-06-02T12:04:40.250+09:00"
-    ]);
+    assert_eq!(
+        shown(&report, &["used", "at_50", "at_80", "at_90"]),
+        ["95.00 2025-06-02T12:04:05+09:00 2025-06-02T12:04:40.250+09:00 2025-06-02T12:04:40.250+09:00"]
+    );
     let minutes = quota(&workspace, now, &["--tz", "Asia/Tokyo", "--crossings", "minute"]).report();
     assert_eq!(shown(&minutes, &["at_50", "at_90"]), ["2025-06-02T12:04:00+09:00 2025-06-02T12:04:00+09:00"]);
     // in UTC all but the first two are of June; a range that ends before now is looked at from its end

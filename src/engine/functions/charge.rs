@@ -161,39 +161,39 @@ struct Outcome<'t> {
 }
 
 impl Held<'_> {
-    fn fits(&self, at: Option<i64>, input: Option<i64>) -> bool {
-        let within = |stretch: Option<(i64, i64)>, value: Option<i64>, holds: fn(i64, i64, i64) -> bool| {
-            match (stretch, value) {
-                (Some((low, high)), Some(value)) => holds(low, high, value),
-                (None, None) => true,
-                _ => false,
-            }
+    fn fits(&self, at: Option<i64>, length: Option<i64>) -> bool {
+        let within = |stretch: Option<(i64, i64)>, value: Option<i64>, holds: fn(i64, i64, i64) -> bool| match (
+            stretch, value,
+        ) {
+            (Some((low, high)), Some(value)) => holds(low, high, value),
+            (None, None) => true,
+            _ => false,
         };
         within(self.times, at, |since, until, at| (since..until).contains(&at))
-            && within(self.lengths, input, |above, up_to, input| above < input && input <= up_to)
+            && within(self.lengths, length, |above, up_to, length| above < length && length <= up_to)
     }
 }
 
 impl<'a> Pricing<'a> {
     /// Looks up what holds for a call.
-    fn look_up(&self, [model, provider, tier]: Key<'a>, at: Option<i64>, input: Option<i64>) -> Held<'a> {
+    fn look_up(&self, [model, provider, tier]: Key<'a>, at: Option<i64>, length: Option<i64>) -> Held<'a> {
         let offer = match self.book.offer(model, provider, at) {
             Ok(offer) => offer,
             Err(none) => {
                 let times = at.map(|_| (i64::MIN, none.until));
-                let lengths = input.map(|_| (i64::MIN, i64::MAX));
+                let lengths = length.map(|_| (i64::MIN, i64::MAX));
                 return Held { times, lengths, currency: &self.book.currency, rates: Err(none.reason) };
             }
         };
         let since = offer.price.since.unwrap_or(i64::MIN);
         let later = offer.model.prices.iter().filter_map(|price| price.since).find(|other| *other > since);
         let thresholds = || offer.price.thresholds();
-        let lengths = input.map(|input| {
-            let above = thresholds().filter(|above| *above < input).max();
-            let up_to = thresholds().filter(|above| *above >= input).min();
+        let lengths = length.map(|length| {
+            let above = thresholds().filter(|above| *above < length).max();
+            let up_to = thresholds().filter(|above| *above >= length).min();
             (above.unwrap_or(i64::MIN), up_to.unwrap_or(i64::MAX))
         });
-        let rates = offer.price.rates(tier, input).map(|(rates, label)| (rates, format!("{offer}{label}")));
+        let rates = offer.price.rates(tier, length).map(|(rates, label)| (rates, format!("{offer}{label}")));
         Held { times: at.map(|_| (since, later.unwrap_or(i64::MAX))), lengths, currency: &offer.price.currency, rates }
     }
 
@@ -202,23 +202,32 @@ impl<'a> Pricing<'a> {
         let [model, provider, tier, exemption, currency] = [0, 1, 2, 3, 4].map(|index| calls.text(index, row));
         let at = calls.at.is_valid(row).then(|| calls.at.value(row));
         let key = [model, provider, tier];
-        let known = self.held.get(&key).and_then(|all| all.iter().position(|held| held.fits(at, usage.input)));
+        let hopeless = usage.hopeless();
+        let length = usage.prompt_length().filter(|_| hopeless.is_none());
+        let known = self.held.get(&key).and_then(|all| all.iter().position(|held| held.fits(at, length)));
         let position = match known {
             Some(position) => position,
             None => {
-                let held = self.look_up(key, at, usage.input);
+                let held = self.look_up(key, at, length);
                 let all = self.held.entry(key).or_default();
                 all.push(held);
                 all.len() - 1
             }
         };
-        let Some(Held { currency: own, rates, .. }) = self.held.get(&key).and_then(|all| all.get(position)) else { return };
+        let Some(Held { currency: own, rates, .. }) = self.held.get(&key).and_then(|all| all.get(position)) else {
+            return;
+        };
         let apart = rates.as_ref().is_ok_and(|(rates, _)| rates.classes.reasoning.is_some());
-        let hopeless = usage.hopeless();
         let tokens = if hopeless.is_some() { Tokens::default() } else { usage.tokens(apart) };
         let rule = rates.as_ref().ok().map(|(_, rule)| rule.as_str());
-        let common =
-            Outcome { state: "free", reason: None, rule, currency: currency.or(Some(own)), tokens, costs: Costs::free() };
+        let common = Outcome {
+            state: "free",
+            reason: None,
+            rule,
+            currency: currency.or(Some(own)),
+            tokens,
+            costs: Costs::free(),
+        };
         if calls.from_cache.is_valid(row) && calls.from_cache.value(row) {
             return out.push(Outcome { reason: Some("answered from the response cache"), ..common });
         }

@@ -127,7 +127,7 @@ fn bounds(time: i64, period: &str, zone: &TimeZone, week_start: Weekday) -> Resu
     // A period of the clock is cut in elapsed time: in a fold an hour comes twice and stays two hours.
     let clock = |unit: Unit, length: i64| {
         let start = local.round(jiff::ZonedDateTimeRound::new().smallest(unit).mode(jiff::RoundMode::Floor));
-        start.map(|start| (of(start.clone()), of(start) + length))
+        start.map(|start| (of(start.clone()), of(start).saturating_add(length)))
     };
     let day = |days_back: i64| {
         local.date().checked_sub(days_back.days()).and_then(|date| date.to_zoned_datetime(zone.clone()))

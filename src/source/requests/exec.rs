@@ -18,8 +18,8 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::merger::{Merger, schema};
 use super::Unit;
+use super::merger::{Merger, schema};
 use super::skew::Skews;
 use crate::source::counts::PublishedCounts;
 

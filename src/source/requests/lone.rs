@@ -81,7 +81,7 @@ impl Sightings {
             return false;
         }
         let mut seen = std::mem::take(&mut state.seen);
-        seen.sort_unstable();
+        seen.sort();
         let repeated: HashSet<u64> = seen.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
         let again = !repeated.is_empty() || state.cut_off > 0;
         state.known = if state.cut_off > 0 { Known::TooLittle } else { Known::Repeated(Arc::new(repeated)) };
@@ -135,6 +135,8 @@ struct Noted {
 
 impl Drop for Noted {
     fn drop(&mut self) {
+        // here, where streams end side by side; runs that are in order are sorted at once
+        self.hashes.sort_unstable();
         self.sightings.add(std::mem::take(&mut self.hashes), self.is_whole);
     }
 }

@@ -292,7 +292,13 @@ impl Merger {
                 let of_whole = column.is_some_and(is_of_the_whole);
                 let requests: Vec<&Request> =
                     made.iter().map(|row| if of_whole { row.whole } else { row.own.as_ref() }).collect();
-                self.picked(&requests, field, column.map_or(ROLES, trust))
+                let trust = match column {
+                    // an engine may call a model by its path; what was called is what is billed
+                    Some(Column::ModelName) if self.unit == Unit::Attempt => ROLES,
+                    Some(column) => trust(column),
+                    None => ROLES,
+                };
+                self.picked(&requests, field, trust)
             }
         }
     }
