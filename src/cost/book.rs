@@ -250,7 +250,7 @@ impl Reading<'_> {
 }
 
 fn tier(mut table: Table) -> Result<Tier, Mistake> {
-    let factor = table.take("factor").map(|value| not_negative(&value)).transpose()?;
+    let factor = table.take("factor").map(|value| factor(&value)).transpose()?;
     let classes = classes(&mut table)?;
     let long = long(&mut table)?;
     table.finish()?;
@@ -259,6 +259,13 @@ fn tier(mut table: Table) -> Result<Tier, Mistake> {
         (None, false) => Ok(Tier::Own { classes: Box::new(classes), long }),
         _ => Err(table.mistake("a tier has either a factor, as in { factor = \"0.5\" }, or prices of its own")),
     }
+}
+
+/// A tier may be free, and is not a thousand times as dear.
+fn factor(value: &Value) -> Result<i128, Mistake> {
+    let factor = value.decimal(FACTOR_SCALE)?;
+    let most = 1_000 * 10i128.pow(FACTOR_SCALE as u32);
+    if (0..=most).contains(&factor) { Ok(factor) } else { Err(value.mistake("a factor is from 0 to 1000")) }
 }
 
 fn long(table: &mut Table) -> Result<Vec<Long>, Mistake> {

@@ -119,44 +119,41 @@ impl Usage {
         (self.input.is_none() && self.output.is_none() && self.total.is_none()).then_some(Unknown::NoUsage)
     }
 
-    /// How long the prompt is, with what the log may count beside it.
-    pub fn prompt_length(&self) -> Option<i64> {
-        let Tokens { uncached, cached, write_5m, write_1h, .. } = self.tokens(false);
-        [uncached, cached, write_5m, write_1h]
-            .into_iter()
-            .try_fold(0i64, |sum, tokens| Some(sum.saturating_add(tokens?)))
-    }
-
     /// The tokens in classes. What was read from and written to a cache is part of the input; a log whose parts are more
-    /// than the whole counts the writes beside it.
-    pub fn tokens(&self, reasoning_apart: bool) -> Tokens {
-        let cached = self.input.map(|input| self.cached.unwrap_or(0).min(input));
+    /// than the whole counts the writes beside it. To be asked only of usage that is plausible.
+    pub fn tokens(&self) -> Tokens {
+        let Some(input) = self.input else {
+            return Tokens { output: self.output, reasoning: self.output.map(|_| 0), ..Tokens::default() };
+        };
+        let cached = self.cached.unwrap_or(0).min(input);
         let write = self.cache_write.or(self.cache_write_1h).unwrap_or(0);
         let write_1h = self.cache_write_1h.unwrap_or(0).min(write);
-        let uncached = self.input.zip(cached).map(|(input, cached)| {
-            let rest = input.saturating_sub(cached);
-            if write > rest { rest } else { rest.saturating_sub(write) }
-        });
-        let reasoning = self.output.map(|output| match reasoning_apart {
-            true => self.reasoning.unwrap_or(0).min(output),
-            false => 0,
-        });
-        let known = |count: i64| self.input.map(|_| count);
+        let rest = input - cached;
         Tokens {
-            uncached,
-            cached,
-            write_5m: known(write.saturating_sub(write_1h)),
-            write_1h: known(write_1h),
+            uncached: Some(if write > rest { rest } else { rest - write }),
+            cached: Some(cached),
+            write_5m: Some(write - write_1h),
+            write_1h: Some(write_1h),
             output: self.output,
-            reasoning,
+            reasoning: self.output.map(|_| 0),
         }
     }
 }
 
-/// What a call costs at these rates, and why its cost is not known where it is not.
-pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) {
+impl Tokens {
+    /// How long the prompt is, with what the log may count beside it.
+    pub fn prompt_length(&self) -> Option<i64> {
+        Some(self.uncached? + self.cached? + self.write_5m? + self.write_1h?)
+    }
+}
+
+/// What a call costs at these rates, and why its cost is not known where it is not. `tokens` are those of the usage; its
+/// reasoning is set where it is paid apart.
+pub fn charge(usage: &Usage, tokens: &mut Tokens, rates: &Rates) -> (Costs, Option<Unknown>) {
     let classes = &rates.classes;
-    let tokens = usage.tokens(classes.reasoning.is_some());
+    if classes.reasoning.is_some() {
+        tokens.reasoning = usage.output.map(|output| usage.reasoning.unwrap_or(0).min(output));
+    }
     let request = Some(classes.request.unwrap_or(0));
     if let Some(price) = classes.total {
         let all = usage.total.or_else(|| Some(usage.input? + usage.output?));
@@ -165,9 +162,9 @@ pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) 
         let none = Some(0);
         let costs =
             Costs { input, cached: none, write: none, output: none, request, cost, low: cost.or(request), high: cost };
-        return (tokens, costs, cost.is_none().then_some(Unknown::NoTotal));
+        return (costs, cost.is_none().then_some(Unknown::NoTotal));
     }
-    let prompt = tokens.uncached.zip(tokens.cached).map(|_| prompt_cost(&tokens, rates));
+    let prompt = tokens.uncached.zip(tokens.cached).map(|_| prompt_cost(tokens, rates));
     let output = match (tokens.output, classes.output) {
         (Some(output), Some(price)) => Some(output_cost(output, tokens.reasoning.unwrap_or(0), price, classes)),
         // a model without answers, as one of embeddings
@@ -198,11 +195,12 @@ pub fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) 
         low: Some(low),
         high,
     };
-    (tokens, costs, unknown)
+    (costs, unknown)
 }
 
+/// Counts are below 2^30 and prices below 2^90, so that nothing is ever too large.
 fn cost_of(tokens: i64, price: Money) -> Money {
-    i128::from(tokens).saturating_mul(price)
+    i128::from(tokens) * price
 }
 
 fn output_cost(output: i64, reasoning: i64, price: Money, classes: &Classes) -> Money {
@@ -243,6 +241,12 @@ mod tests {
         book.models[0].prices[0].rates(None, Some(input)).unwrap().0
     }
 
+    fn charge(usage: &Usage, rates: &Rates) -> (Tokens, Costs, Option<Unknown>) {
+        let mut tokens = usage.tokens();
+        let (costs, unknown) = super::charge(usage, &mut tokens, rates);
+        (tokens, costs, unknown)
+    }
+
     fn usage(input: i64, cached: i64, output: i64) -> Usage {
         Usage { input: Some(input), cached: Some(cached), output: Some(output), ..Usage::default() }
     }
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn writes_that_a_log_counts_beside_the_input_take_nothing_from_it() {
         let written = Usage { cache_write: Some(25_000), ..usage(25_003, 25_000, 0) };
-        assert_eq!(written.tokens(false).uncached, Some(3));
+        assert_eq!(written.tokens().uncached, Some(3));
     }
 
     #[test]

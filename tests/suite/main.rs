@@ -19,6 +19,7 @@ mod drift;
 mod errors;
 mod focus;
 mod forecast;
+mod gates;
 mod generated;
 mod help;
 mod id_clocks;

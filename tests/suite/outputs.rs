@@ -395,6 +395,13 @@ fn every_report_is_written_as_json_and_in_other_formats() {
     workspace.run(&["generate", "--rows", "600", "-o", "logs"]).exits(0);
     let log = "logs/engine.ndjson";
     workspace.run(&["baseline", "save", "--format", "json", "-o", "good.json", log]).exits(0);
+    workspace.write(
+        "prices.toml",
+        "[[model]]\nname = \"any\"\npatterns = [\"*\"]\n[[model.price]]\ninput = 1\noutput = 2\n",
+    );
+    workspace.write("infer-stats.toml", "[prices]\nbook = \"prices.toml\"\n");
+    workspace.write("bill.csv", "day,model,cost,currency\n2025-06-01,any,1.00,USD\n");
+    workspace.run(&["cost", "close", "--format", "json", "-o", "closed.json", log]).exits(0);
     let listing = workspace.run(&["queries"]).exits(0);
     let names: Vec<&str> = listing.text().lines().filter_map(|line| line.split("  ").next()).collect();
     assert!(names.len() > 20, "{names:?}");
@@ -402,10 +409,14 @@ fn every_report_is_written_as_json_and_in_other_formats() {
         let needed: &[&str] = match name {
             "compare" | "shadow" => &["--a", "v2.3.0", "--b", "v2.4.0"],
             "baseline check" => &["--against", "good.json"],
+            "reconcile" => &["--bill", "bill.csv", "--fail-on", "never"],
+            "cost correct" => &["--closed", "closed.json"],
             _ => &[],
         };
         for format in ["json", other] {
             let command: Vec<&str> = name.split(' ').collect();
+            // what stores a month does not replace a file
+            let _ = std::fs::remove_file(workspace.path("answer"));
             let run = workspace.run(&[&command[..], needed, &["--format", format, "-o", "answer", log]].concat());
             run.exits(0);
             assert!(workspace.path("answer").exists(), "{name} {format}");

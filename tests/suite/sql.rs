@@ -279,7 +279,7 @@ fn a_wrong_name_or_value_of_a_parameter_is_told_in_a_sentence() {
     let workspace = workspace();
     workspace.write("mine/slow.sql", SLOW);
     for (arguments, part) in [
-        (&["slwo"][..], "did you mean `slow`?"),
+        (&["slwow"][..], "did you mean `slow`?"),
         (&["slow", "--param", "limit=1"], "limit_ms"),
         (&["slow", "--param", "limit_ms=much"], "`limit_ms` is much, and not a number"),
         (&["slow", "--param", "limit_ms"], "name=value"),

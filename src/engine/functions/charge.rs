@@ -11,6 +11,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Builder, Int64Array, Int64Builder, StringViewArray,
     StringViewBuilder, StructArray, TimestampNanosecondArray,
 };
+use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Int64Type, TimestampNanosecondType};
 use datafusion::common::{HashMap, Result, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -101,7 +102,7 @@ impl ScalarUDFImpl for ChargeCall {
         let mut priced = Priced::with_capacity(args.number_rows);
         let mut pricing = Pricing { book: &self.book, extremes: self.book.extremes(), held: HashMap::new() };
         for row in 0..args.number_rows {
-            pricing.price(&calls, row, &mut priced);
+            pricing.price(&calls, row, &mut priced)?;
         }
         Ok(ColumnarValue::Array(priced.finish()?))
     }
@@ -197,13 +198,14 @@ impl<'a> Pricing<'a> {
         Held { times: at.map(|_| (since, later.unwrap_or(i64::MAX))), lengths, currency: &offer.price.currency, rates }
     }
 
-    fn price(&mut self, calls: &Calls<'a>, row: usize, out: &mut Priced) {
+    fn price(&mut self, calls: &Calls<'a>, row: usize, out: &mut Priced) -> Result<()> {
         let usage = calls.usage(row);
         let [model, provider, tier, exemption, currency] = [0, 1, 2, 3, 4].map(|index| calls.text(index, row));
         let at = calls.at.is_valid(row).then(|| calls.at.value(row));
         let key = [model, provider, tier];
         let hopeless = usage.hopeless();
-        let length = usage.prompt_length().filter(|_| hopeless.is_none());
+        let mut tokens = if hopeless.is_some() { Tokens::default() } else { usage.tokens() };
+        let length = tokens.prompt_length();
         let known = self.held.get(&key).and_then(|all| all.iter().position(|held| held.fits(at, length)));
         let position = match known {
             Some(position) => position,
@@ -215,10 +217,8 @@ impl<'a> Pricing<'a> {
             }
         };
         let Some(Held { currency: own, rates, .. }) = self.held.get(&key).and_then(|all| all.get(position)) else {
-            return;
+            return Ok(());
         };
-        let apart = rates.as_ref().is_ok_and(|(rates, _)| rates.classes.reasoning.is_some());
-        let tokens = if hopeless.is_some() { Tokens::default() } else { usage.tokens(apart) };
         let rule = rates.as_ref().ok().map(|(_, rule)| rule.as_str());
         let common = Outcome {
             state: "free",
@@ -244,7 +244,7 @@ impl<'a> Pricing<'a> {
         };
         match rates {
             Ok((rates, _)) => {
-                let (tokens, costs, unknown) = charge(&usage, rates);
+                let (costs, unknown) = charge(&usage, &mut tokens, rates);
                 match exchanged(costs) {
                     Ok(costs) => {
                         let state = match unknown {
@@ -253,24 +253,24 @@ impl<'a> Pricing<'a> {
                             Some(_) => "unknown",
                         };
                         let reason = unknown.map(|unknown| unknown.reason());
-                        out.push(Outcome { state, reason, tokens, costs, ..common });
+                        out.push(Outcome { state, reason, tokens, costs, ..common })
                     }
                     Err(reason) => {
                         let reason = Some(reason.as_str());
-                        out.push(Outcome { state: "unpriced", reason, tokens, costs: nothing, ..common });
+                        out.push(Outcome { state: "unpriced", reason, tokens, costs: nothing, ..common })
                     }
                 }
             }
             Err(reason) => {
                 let costs = self.bounds(&usage, own, currency, at);
-                out.push(Outcome { state: "unpriced", reason: Some(reason), costs, ..common });
+                out.push(Outcome { state: "unpriced", reason: Some(reason), costs, ..common })
             }
         }
     }
 
     /// What such tokens cost at least and at most, by all prices of the book.
     fn bounds(&self, usage: &Usage, own: &str, currency: Option<&str>, at: Option<i64>) -> Costs {
-        let of = |classes: &Classes| charge(usage, &Rates { classes: *classes, above: None }).1;
+        let of = |classes: &Classes| charge(usage, &mut usage.tokens(), &Rates { classes: *classes, above: None }).0;
         let exchanged = |amount: Money| match currency {
             Some(to) => self.book.exchange(amount, own, to, at).ok(),
             None => Some(amount),
@@ -283,9 +283,53 @@ impl<'a> Pricing<'a> {
     }
 }
 
+/// A column of a few texts that come again and again: each is kept once.
+struct Texts {
+    views: StringViewBuilder,
+    /// Those that are too long for a view, with the block that holds them.
+    known: Vec<(String, u32)>,
+}
+
+/// A text up to this length stands in its view itself.
+const INLINE: usize = 12;
+
+/// Texts that are looked through for one that is known.
+const MOST_KNOWN: usize = 32;
+
+impl Texts {
+    fn with_capacity(rows: usize) -> Self {
+        Self { views: StringViewBuilder::with_capacity(rows), known: Vec::new() }
+    }
+
+    fn append(&mut self, text: Option<&str>) -> Result<()> {
+        match text {
+            Some(text) if text.len() > INLINE => {
+                let known = self.known.iter().find(|(known, _)| known == text).map(|(_, block)| *block);
+                let block = match known {
+                    Some(block) => block,
+                    None if self.known.len() >= MOST_KNOWN => {
+                        self.views.append_value(text);
+                        return Ok(());
+                    }
+                    None => {
+                        let block = self.views.append_block(Buffer::from(text.as_bytes().to_vec()));
+                        self.known.push((text.to_owned(), block));
+                        block
+                    }
+                };
+                Ok(self.views.try_append_view(block, 0, text.len() as u32)?)
+            }
+            short => {
+                self.views.append_option(short);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The answers of a batch, column by column.
 struct Priced {
-    texts: [StringViewBuilder; 4],
+    texts: [Texts; 4],
     counts: [Int64Builder; 6],
     costs: [Decimal128Builder; 8],
 }
@@ -293,25 +337,28 @@ struct Priced {
 impl Priced {
     fn with_capacity(rows: usize) -> Self {
         Self {
-            texts: std::array::from_fn(|_| StringViewBuilder::with_capacity(rows).with_deduplicate_strings()),
+            texts: std::array::from_fn(|_| Texts::with_capacity(rows)),
             counts: std::array::from_fn(|_| Int64Builder::with_capacity(rows)),
             costs: std::array::from_fn(|_| Decimal128Builder::with_capacity(rows).with_data_type(MONEY)),
         }
     }
 
-    fn push(&mut self, call: Outcome<'_>) {
+    fn push(&mut self, call: Outcome<'_>) -> Result<()> {
         let texts = [Some(call.state), call.reason, call.rule, call.currency];
-        self.texts.iter_mut().zip(texts).for_each(|(column, text)| column.append_option(text));
+        for (column, text) in self.texts.iter_mut().zip(texts) {
+            column.append(text)?;
+        }
         let Tokens { uncached, cached, write_5m, write_1h, output, reasoning } = call.tokens;
         let counts = [uncached, cached, write_5m, write_1h, output, reasoning];
         self.counts.iter_mut().zip(counts).for_each(|(column, count)| column.append_option(count));
         let Costs { input, cached, write, output, request, cost, low, high } = call.costs;
         let costs = [input, cached, write, output, request, cost, low, high];
         self.costs.iter_mut().zip(costs).for_each(|(column, amount)| column.append_option(amount));
+        Ok(())
     }
 
     fn finish(mut self) -> Result<ArrayRef> {
-        let texts = self.texts.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
+        let texts = self.texts.iter_mut().map(|column| Arc::new(column.views.finish()) as ArrayRef);
         let counts = self.counts.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
         let costs = self.costs.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
         let columns = texts.chain(counts).chain(costs).collect();
