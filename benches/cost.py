@@ -26,18 +26,18 @@ def query(path):
     prices = ", ".join(f"('{model}', {i}::decimal(18, 6), {c}::decimal(18, 6), {o}::decimal(18, 6))" for model, (i, c, o) in PRICES.items())
     return f"""
 with calls as (
-  select distinct on (request_id, "timestamp", model_name) request_id, "timestamp"::timestamp as at, business_line, model_name, input_tokens,
+  select distinct on (request_id, "timestamp", model_name) request_id, "timestamp"::timestamp as ts, business_line, model_name, input_tokens,
     cache_prefix_length as cached, output_tokens, error_code, prefill_time_ms, decode_time_ms, batch_size
   from {table}
 ),
-numbered as (select *, row_number() over (partition by request_id order by at) = 1 as first from calls),
+numbered as (select *, row_number() over (partition by request_id order by ts) = 1 as is_first from calls),
 priced as (
   select *, (input_tokens - cached) * i + cached * c + output_tokens * o as cost, input_tokens + output_tokens as tokens
   from numbered left join (values {prices}) as prices(model, i, c, o) on model_name = model
 )
-select business_line, count(*) filter (first), count(*), count(*) filter (error_code <> 0), sum(cost) / 1000000,
+select business_line, count(*) filter (is_first), count(*), count(*) filter (error_code <> 0), sum(cost) / 1000000,
   sum(input_tokens - cached), sum(cached), sum(output_tokens), sum((prefill_time_ms + decode_time_ms) / batch_size / 1000), count(batch_size),
-  1000 * sum(cost) / count(*) filter (first), 1000000 * sum(cost) / sum(tokens) filter (cost is not null),
+  1000 * sum(cost) / count(*) filter (is_first), 1000000 * sum(cost) / sum(tokens) filter (cost is not null),
   count(*) filter (cost is null), sum(tokens) filter (cost is null), sum(coalesce(cost, tokens * 0.05)), sum(coalesce(cost, tokens * 3.60))
 from priced group by 1"""
 

@@ -82,13 +82,12 @@ WITH read AS (
 {% endif %}
     model_name, failed, attempt_number = 1 AS is_first, attempt_number = attempts AS is_last, attempts = 1 AS is_only,
     CASE WHEN reasoning_tokens BETWEEN 0 AND 1000000000 THEN reasoning_tokens END AS reasoning_tokens,
-    CASE WHEN prefill_time_ms >= 0 AND decode_time_ms >= 0 AND prefill_time_ms + decode_time_ms < 1e12 AND batch_size > 0
-      THEN (prefill_time_ms + decode_time_ms) / batch_size / 1000 END AS gpu_seconds,
+    prefill_time_ms >= 0 AND decode_time_ms >= 0 AND batch_size > 0 AS is_timed, (prefill_time_ms + decode_time_ms) / nullif(batch_size, 0) / 1000 AS busy_seconds,
     {{ charge_at("timestamp") }} AS charge
   FROM {{ attempts }}
 ),
 charged AS (
-  SELECT *,
+  SELECT * EXCEPT (is_timed, busy_seconds), CASE WHEN is_timed AND busy_seconds < 1e9 THEN busy_seconds END AS gpu_seconds,
 {% if method == "tokens" %}
     charge['cost'] AS cost, charge['currency'] AS currency, charge['state'] AS state, charge['low'] AS low, charge['high'] AS high,
 {% endif %}

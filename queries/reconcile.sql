@@ -55,7 +55,7 @@
 {% set minute = 60000000000 %}
 {% set epoch = "arrow_cast(0, 'Timestamp(Nanosecond, Some(\"UTC\"))')" %}
 -- what the price book calls the model
-{% set book_name = "regexp_replace(charge['rule'], '( from [0-9]{4}-[0-9]{2}-[0-9]{2}[^ ,]*)?( [(](alias|pattern) .*[)])?(, (tier|above) .*)*$', '')" %}
+{% set book_name = "regexp_replace(rule, '( from [0-9]{4}-[0-9]{2}-[0-9]{2}[^ ,]*)?( [(](alias|pattern) .*[)])?(, (tier|above) .*)*$', '')" %}
 {% if fallback is none %}
 {% set said_fallback = "CAST(NULL AS BOOLEAN)" %}
 {% elif fallback is mapping %}
@@ -68,26 +68,38 @@
 {% set token_charge = charge_at("bill_time") | replace(", model_name,", ", bill_model,") | replace(", service_tier,", ", bill_tier,") | replace(", input_tokens,", ", of_input,")
   | replace(", output_tokens,", ", of_output,") | replace(", cached_tokens,", ", of_cached,") | replace(", cache_write_tokens,", ", of_write,") %}
 {% macro base_tier(tier) %}CASE WHEN lower({{ tier }}) NOT IN ('', 'default', 'standard', 'auto', 'on_demand', 'on-demand') THEN lower({{ tier }}) END{% endmacro %}
-WITH frame AS (
--- steps of time that hold the bounds of all periods
+{# prices begin at midnight of some zone #}
+{% macro quarter(time) %}arrow_cast(arrow_cast({{ time }}, 'Int64') / {{ 15 * minute }} * {{ 15 * minute }}, 'Timestamp(Nanosecond, Some("UTC"))'){% endmacro %}
+{# what is compared: a request, of a bill that names them, else what one line used of one model in one period #}
+{% macro cell(id, period, model, line, currency) %}
+concat(CASE WHEN by_request THEN concat('id', chr(31), {{ id }}, CASE WHEN mixed_id IS NOT NULL THEN chr(31) || coalesce({{ model }}, chr(30)) END)
+      ELSE concat(CAST(arrow_cast({{ period }}, 'Int64') AS VARCHAR), chr(31), CASE WHEN has_model THEN coalesce({{ model }}, chr(30)) END,
+        chr(31), CASE WHEN has_line THEN coalesce(lower({{ line }}), chr(30)) END) END, chr(31), {{ currency }})
+{% endmacro %}
+{# steps of time that hold the bounds of all periods #}
+{% set frame %}
   SELECT CASE
       WHEN bool_or(arrow_cast(since, 'Int64') % {{ minute }} <> 0 OR arrow_cast(until, 'Int64') % {{ minute }} <> 0) THEN 1000000000
       WHEN bool_or(arrow_cast(since, 'Int64') % {{ 15 * minute }} <> 0 OR arrow_cast(until, 'Int64') % {{ 15 * minute }} <> 0) THEN {{ minute }}
       ELSE {{ 15 * minute }} END AS width
   FROM bill
   WHERE category = 'usage' AND request_id IS NULL
-),
+{% endset %}
+WITH frame AS (
+{{ frame }}),
 named AS (
   SELECT DISTINCT request_id AS bill_id FROM bill WHERE category = 'usage' AND request_id IS NOT NULL
 ),
 cuts AS (
-  SELECT *,
+  SELECT attempts.*, width, bill_id,
     CASE WHEN input_tokens >= 0 AND original_input_tokens > input_tokens AND original_input_tokens <= 1000000000
       THEN coalesce(original_input_tokens, 0) - coalesce(input_tokens, 0) ELSE 0 END AS cut
-  FROM {{ attempts }}
+  FROM {{ attempts }} AS attempts
+  CROSS JOIN frame
+  LEFT JOIN named ON {{ key[0].value }} = bill_id
 ),
 logged AS (
-  SELECT {{ key[0].value }} AS own_id, timestamp, {{ "coalesce(" ~ ended ~ ", timestamp)" if usage_at == "end" else "timestamp" }} AS counted,
+  SELECT {{ key[0].value }} AS own_id, width, bill_id, timestamp, {{ "coalesce(" ~ ended ~ ", timestamp)" if usage_at == "end" else "timestamp" }} AS counted,
     model_name, business_line AS line, {{ base_tier("service_tier") }} AS tier, role, {{ said_fallback }} AS said_fallback, cut,
     attempt, attempts, coalesce(attempt_number = attempts, true) AS is_last,
     coalesce(http_status = 499 OR normal_reason(finish_reason) = 'abort' OR lower(status) IN ('cancelled', 'canceled', 'aborted'), false) AS is_gone,
@@ -108,7 +120,7 @@ read AS (
 -- far from the ends of all time, so that it can be shifted
     CASE WHEN abs(arrow_cast(counted, 'Int64') / 1000000000) < 9000000000
       THEN (arrow_cast(counted, 'Int64') - CAST($shift * 3600 AS BIGINT) * 1000000000) / width END AS counted,
-    coalesce({{ book_name }}, lower(model_name)) AS model,
+    charge['rule'] AS rule, CASE WHEN charge['rule'] IS NULL THEN lower(model_name) END AS own_name,
     CASE WHEN is_known AND is_last AND attempt BETWEEN attempts + 1 AND attempts + 1000 THEN coalesce(attempt, 0) - coalesce(attempts, 0) ELSE 0 END AS missing,
     CASE WHEN is_known THEN cut ELSE 0 END AS cut,
     CASE WHEN is_known THEN charge['uncached_tokens'] END AS t_input, CASE WHEN is_known THEN charge['cached_tokens'] END AS t_cached,
@@ -117,19 +129,20 @@ read AS (
     CASE WHEN is_known THEN coalesce(charge['cost'], {{ nothing }}) ELSE {{ nothing }} END AS cost,
     coalesce(whole['cost'] - charge['cost'], {{ nothing }}) AS d_cost
   FROM priced
-  CROSS JOIN frame
-  LEFT JOIN named ON own_id = bill_id
-)
-SELECT bill_id, arrived, counted, model, line, tier, role, said_fallback, is_last, is_gone, charge['currency'] AS currency, charge['state'] AS state,
-  count(*) AS n, sum(missing) AS missing, count(*) FILTER (WHERE cut > 0) AS cuts,
+),
+grouped AS (
+  SELECT bill_id, arrived, counted, rule, own_name, line, tier, role, said_fallback, is_last, is_gone, charge['currency'] AS currency, charge['state'] AS state,
+    count(*) AS n, sum(missing) AS missing, count(*) FILTER (WHERE cut > 0) AS cuts,
 {% for class in classes %}
-  sum(coalesce(t_{{ class }}, 0)) AS t_{{ class }}, sum(missing * coalesce(t_{{ class }}, 0)) AS m_{{ class }},
+    sum(coalesce(t_{{ class }}, 0)) AS t_{{ class }}, sum(missing * coalesce(t_{{ class }}, 0)) AS m_{{ class }},
 {% endfor %}
-  sum(cut) AS cut, sum(missing * cut) AS m_cut,
-  sum(cost) AS cost, sum(CAST(missing * cost AS {{ money }})) AS m_cost, sum(d_cost) AS d_cost, sum(CAST(missing * d_cost AS {{ money }})) AS md_cost,
-  sum(charge['low']) AS low, CASE WHEN count(*) = count(charge['high']) THEN sum(charge['high']) END AS high
-FROM read
-GROUP BY bill_id, arrived, counted, model, line, tier, role, said_fallback, is_last, is_gone, currency, state
+    sum(cut) AS cut, sum(missing * cut) AS m_cut,
+    sum(cost) AS cost, sum(CAST(missing * cost AS {{ money }})) AS m_cost, sum(d_cost) AS d_cost, sum(CAST(missing * d_cost AS {{ money }})) AS md_cost,
+    sum(charge['low']) AS low, CASE WHEN count(*) = count(charge['high']) THEN sum(charge['high']) END AS high
+  FROM read
+  GROUP BY bill_id, arrived, counted, rule, own_name, line, tier, role, said_fallback, is_last, is_gone, currency, state
+)
+SELECT *, coalesce({{ book_name }}, own_name) AS model FROM grouped
 -- step: usage
 WITH one AS (
   SELECT CASE WHEN count(DISTINCT currency) = 1 THEN max(currency) END AS currency FROM usage
@@ -140,7 +153,7 @@ known AS (
 SELECT "row", request_id, model, line, by_request,
   coalesce(since, {{ epoch }}) AS since,
   coalesce(until, arrow_cast(9000000000000000000, 'Timestamp(Nanosecond, Some("UTC"))')) AS until,
-  since AS said_since, coalesce(until, since) AS said_until, coalesce(since, latest, $since, $now) AS priced_at,
+  since AS said_since, coalesce(until, since) AS said_until, {{ quarter("coalesce(since, latest, $since, $now)") }} AS priced_at,
   {{ base_tier("tier") }} AS tier,
   CASE
     WHEN class IS NULL OR lower(class) IN ('', 'total', 'all') THEN 'total'
@@ -173,44 +186,46 @@ calls AS (
 -- one token of each class
   SELECT asked.*, tokens.*, blank.*
   FROM asked
-  CROSS JOIN (VALUES ('input', 1, 0, 0, 0), ('cached', 1, 1, 0, 0), ('write', 1, 0, 1, 0), ('output', 0, 0, 0, 1)) AS tokens (probe, of_input, of_cached, of_write, of_output)
+  CROSS JOIN (VALUES ('input', 1, 0, 0, 0), ('cached', 1, 1, 0, 0), ('write', 1, 0, 1, 0), ('output', 0, 0, 0, 1)) AS tokens (probe, of_input,
+    of_cached, of_write, of_output)
   LEFT JOIN blank ON false
 )
 SELECT bill_model, bill_time, bill_tier, probe, {{ token_charge }} AS charge FROM calls
 -- step: probes
-SELECT bill_model, bill_time, bill_tier, coalesce(max({{ book_name }}), lower(bill_model)) AS model,
+WITH priced AS (
+  SELECT bill_model, bill_time, bill_tier, max(charge['rule']) AS rule,
 {% for class in classes %}
-  max(CASE WHEN probe = '{{ class }}' THEN charge['cost'] - charge['request_cost'] END) AS r_{{ class }},
+    max(CASE WHEN probe = '{{ class }}' THEN charge['cost'] - charge['request_cost'] END) AS r_{{ class }},
 {% endfor %}
-  max(charge['request_cost']) AS r_request, max(charge['currency']) AS currency
-FROM probes
-GROUP BY bill_model, bill_time, bill_tier
+    max(charge['request_cost']) AS r_request, max(charge['currency']) AS currency
+  FROM probes
+  GROUP BY bill_model, bill_time, bill_tier
+)
+SELECT *, coalesce({{ book_name }}, lower(bill_model)) AS model FROM priced
 -- step: rates
 WITH usual AS (
   SELECT * FROM lines WHERE category = 'usage'
 ),
 told AS (
-  SELECT bool_or(by_request) AS by_request, bool_or(model IS NOT NULL) AS has_model, bool_or(line IS NOT NULL) AS has_line, bool_or(tier IS NOT NULL) AS has_tier,
+  SELECT bool_or(by_request) AS by_request, bool_or(model IS NOT NULL) AS has_model, bool_or(line IS NOT NULL) AS has_line,
+    bool_or(tier IS NOT NULL) AS has_tier,
     bool_or(class = 'cached' AND tokens > 0) AS has_cached, bool_or(class = 'write' AND tokens > 0) AS has_write, bool_or(class = 'request') AS has_fees,
     min(CASE WHEN request_id IS NOT NULL THEN said_since END) AS first, max(CASE WHEN request_id IS NOT NULL THEN said_until END) AS last,
     (SELECT min(currency) FROM lines) AS currency,
 -- half a unit of the last decimal that the bill's costs have, two at least
-    CASE {% for places in range(2, 12) %}WHEN bool_and(cost = CAST(round(cost, {{ places }}) AS DECIMAL(38, 12))) THEN CAST('0.{{ "0" * places }}5' AS {{ money }}) {% endfor %}ELSE {{ nothing }} END AS half_unit
+    CASE {% for places in range(2, 12) %}WHEN bool_and(cost = CAST(round(cost, {{ places }}) AS DECIMAL(38,
+      12))) THEN CAST('0.{{ "0" * places }}5' AS {{ money }}) {% endfor %}ELSE {{ nothing }} END AS half_unit
   FROM usual
 ),
 roles AS (
   SELECT coalesce(bool_or(role LIKE '%gateway%'), false) AS has_gateway, coalesce(bool_or(role LIKE '%engine%'), false) AS has_engine FROM usage
 ),
 frame AS (
-  SELECT CASE
-      WHEN bool_or(arrow_cast(since, 'Int64') % {{ minute }} <> 0 OR arrow_cast(until, 'Int64') % {{ minute }} <> 0) THEN 1000000000
-      WHEN bool_or(arrow_cast(since, 'Int64') % {{ 15 * minute }} <> 0 OR arrow_cast(until, 'Int64') % {{ 15 * minute }} <> 0) THEN {{ minute }}
-      ELSE {{ 15 * minute }} END AS width
-  FROM bill
-  WHERE category = 'usage' AND request_id IS NULL
-)
-SELECT coalesce(by_request, false) AS by_request, coalesce(has_model, false) AS has_model, coalesce(has_line, false) AS has_line, coalesce(has_tier, false) AS has_tier,
-  coalesce(has_cached, false) AS has_cached, coalesce(has_write, false) AS has_write, coalesce(has_fees, false) AS has_fees, currency, half_unit, width, has_gateway, has_engine,
+{{ frame }})
+SELECT coalesce(by_request, false) AS by_request, coalesce(has_model, false) AS has_model, coalesce(has_line, false) AS has_line,
+  coalesce(has_tier, false) AS has_tier,
+  coalesce(has_cached, false) AS has_cached, coalesce(has_write, false) AS has_write, coalesce(has_fees, false) AS has_fees, currency, half_unit,
+    width, has_gateway, has_engine,
 -- requests are of whole local days
   arrow_cast(local_period(first, 'day', $zone, $week_start), 'Int64') / width AS first_step,
   arrow_cast(local_period(local_period(last, 'day', $zone, $week_start) + INTERVAL '26 hours', 'day', $zone, $week_start), 'Int64') / width AS end_step
@@ -255,18 +270,14 @@ judged AS (
   LEFT JOIN mixed ON bill_id = mixed_id
 )
 SELECT *,
-  CASE WHEN by_request THEN concat('id', chr(31), bill_id, CASE WHEN mixed_id IS NOT NULL THEN chr(31) || coalesce(model, chr(30)) END)
-    ELSE concat(CAST(arrow_cast(period, 'Int64') AS VARCHAR), chr(31), CASE WHEN has_model THEN coalesce(model, chr(30)) END, chr(31), CASE WHEN has_line THEN coalesce(lower(line), chr(30)) END) END
-    || chr(31) || coalesce(money, '') AS cell
+  {{ cell("bill_id", "period", "model", "line", "money") }} AS cell
 FROM judged
 -- step: placed
 WITH booked AS (
   SELECT lines.*, rates.model AS book_model, rates.currency = lines.currency AS is_priced,
     {% for class in classes + ["request"] %}CASE WHEN rates.currency = lines.currency THEN r_{{ class }} END AS r_{{ class }}, {% endfor %}
 
-    CASE WHEN by_request THEN concat('id', chr(31), request_id, CASE WHEN mixed_id IS NOT NULL THEN chr(31) || coalesce(rates.model, chr(30)) END)
-      ELSE concat(CAST(arrow_cast(since, 'Int64') AS VARCHAR), chr(31), CASE WHEN has_model THEN coalesce(rates.model, chr(30)) END, chr(31), CASE WHEN has_line THEN coalesce(lower(line), chr(30)) END) END
-      || chr(31) || coalesce(lines.currency, '') AS cell
+    {{ cell("request_id", "since", "rates.model", "line", "lines.currency") }} AS cell
   FROM (SELECT * FROM lines WHERE category = 'usage') AS lines
   CROSS JOIN (SELECT has_model, has_line FROM facts) AS facts
   LEFT JOIN rates ON (lines.model IS NOT DISTINCT FROM rates.bill_model) AND lines.priced_at = rates.bill_time AND rates.bill_tier IS NULL
@@ -347,9 +358,12 @@ summed AS (
 ),
 compared AS (
   SELECT place, d, r, t,
-    abs(coalesce(b_input + b_cached + b_write, 0) - coalesce(t_input + t_cached + t_write, 0)) + abs(coalesce(b_output, 0) - coalesce(t_output, 0)) AS class_distance,
-    abs(coalesce(CASE WHEN by_class THEN b_input + b_cached + b_write + b_output ELSE b_total END, 0) - coalesce(t_input + t_cached + t_write + t_output, 0)) AS total_distance,
-    CASE WHEN unpriced > 0 THEN {{ nothing }} ELSE abs(coalesce(CAST(billed.cost AS {{ money }}), {{ nothing }}) - coalesce(summed.cost, {{ nothing }})) END AS cost_distance
+    abs(coalesce(b_input + b_cached + b_write, 0) - coalesce(t_input + t_cached + t_write, 0)) + abs(coalesce(b_output, 0) - coalesce(t_output,
+      0)) AS class_distance,
+    abs(coalesce(CASE WHEN by_class THEN b_input + b_cached + b_write + b_output ELSE b_total END,
+      0) - coalesce(t_input + t_cached + t_write + t_output, 0)) AS total_distance,
+    CASE WHEN unpriced > 0 THEN {{ nothing }} ELSE abs(coalesce(CAST(billed.cost AS {{ money }}), {{ nothing }}) - coalesce(summed.cost,
+      {{ nothing }})) END AS cost_distance
   FROM summed
   LEFT JOIN billed ON summed.cell = billed.cell
 ),
@@ -371,8 +385,10 @@ JOIN ranked ON ranked.place = summed.place AND ranked.d = summed.d AND ranked.r 
 WHERE rank = 1
 -- step: explained
 WITH sides AS (
-  SELECT billed.cell AS bill_cell, explained.cell AS log_cell, billed.since, billed.said_since, billed.model, billed.line, billed.currency, billed.bill_model, billed.bill_time,
-    CAST(coalesce(billed.cost, 0) AS {{ money }}) AS k, coalesce(explained.cost, {{ nothing }}) AS c, coalesce(bill_rows, 0) AS bill_rows, coalesce(cost_rows, 0) AS cost_rows,
+  SELECT billed.cell AS bill_cell, explained.cell AS log_cell, billed.since, billed.said_since, billed.model, billed.line, billed.currency,
+    billed.bill_model, billed.bill_time,
+    CAST(coalesce(billed.cost, 0) AS {{ money }}) AS k, coalesce(explained.cost, {{ nothing }}) AS c, coalesce(bill_rows, 0) AS bill_rows,
+      coalesce(cost_rows, 0) AS cost_rows,
     coalesce(by_class, false) AS by_class, coalesce(by_total, false) AS by_total,
 {% for class in classes %}
     coalesce(b_{{ class }}, 0) AS b_{{ class }}, coalesce(t_{{ class }}, 0) AS t_{{ class }}, r_{{ class }},
@@ -384,8 +400,10 @@ WITH sides AS (
   FULL JOIN explained ON billed.cell = explained.cell
 ),
 totals AS (
-  SELECT sides.*, facts.by_request, has_model, has_line, has_tier, has_cached, has_write, has_fees, half_unit, b_input + b_cached + b_write AS b_prompt, t_input + t_cached + t_write AS t_prompt,
-    CASE WHEN by_class THEN b_input + b_cached + b_write + b_output WHEN by_total THEN b_total END AS b_tokens, t_input + t_cached + t_write + t_output AS t_tokens,
+  SELECT sides.*, facts.by_request, has_model, has_line, has_tier, has_cached, has_write, has_fees, half_unit,
+    b_input + b_cached + b_write AS b_prompt, t_input + t_cached + t_write AS t_prompt,
+    CASE WHEN by_class THEN b_input + b_cached + b_write + b_output WHEN by_total THEN b_total END AS b_tokens,
+      t_input + t_cached + t_write + t_output AS t_tokens,
     log_cell IS NULL AND (by_request OR has_model AND logs_have IS NULL) AS is_unlogged,
     by_request AND unknown > 0 AND t_request = 0 AS is_unknown
   FROM sides
@@ -403,7 +421,8 @@ valued AS (
       WHEN is_unlogged OR is_unknown THEN k
 -- of a price that nobody knows, the bill's own
       WHEN NOT comparable AND unpriced > 0 AND b_tokens > 0 THEN CAST(round(CAST(k AS DECIMAL(38, 12)) * (b_tokens - t_tokens) / b_tokens, 12) AS {{ money }})
-      WHEN comparable THEN CAST((b_prompt - t_prompt) * r_input + (b_output - t_output) * r_output + CASE WHEN has_fees THEN coalesce(b_request, 0) - t_request ELSE 0 END * r_request AS {{ money }})
+      WHEN comparable THEN CAST((b_prompt - t_prompt) * r_input + (b_output - t_output) * r_output + CASE WHEN has_fees THEN coalesce(b_request,
+        0) - t_request ELSE 0 END * r_request AS {{ money }})
       ELSE {{ nothing }} END AS volume,
     CASE WHEN comparable THEN CAST((b_cached - t_cached) * (r_cached - r_input) AS {{ money }}) ELSE {{ nothing }} END AS of_cached,
     CASE WHEN comparable THEN CAST((b_write - t_write) * (r_write - r_input) AS {{ money }}) ELSE {{ nothing }} END AS of_write,
@@ -426,7 +445,8 @@ WITH fitting AS (
   SELECT written.bill_cell AS fitting_cell, min(coalesce(rates.bill_tier, 'standard')) AS fitting_tier
   FROM written
   JOIN rates ON (written.bill_model IS NOT DISTINCT FROM rates.bill_model) AND written.bill_time = rates.bill_time
-  WHERE NOT (has_tier AND comparable) AND price <> 0 AND abs(price) > slack AND unpriced = 0
+  -- by far more than what was rounded off
+  WHERE NOT (has_tier AND comparable) AND price <> 0 AND abs(price) > 20 * slack AND unpriced = 0
     AND abs(k - volume - from_cached - from_write - CAST({% for class in classes %}t_{{ class }} * rates.r_{{ class }} + {% endfor %}t_request * rates.r_request AS {{ money }})) <= slack
   GROUP BY written.bill_cell
 )
@@ -450,18 +470,22 @@ LEFT JOIN fitting ON bill_cell = fitting_cell
 -- step: cells
 {% set known = "state IN ('priced', 'free')" %}
 {% macro tokens(prefix) %}{% for class in classes %}{{ prefix }}_{{ class }}{{ "" if loop.last else " + " }}{% endfor %}{% endmacro %}
+{% macro day(said, period, step) %}
+local_period(coalesce({{ said }}, nullif({{ period }}, {{ epoch }}),
+      arrow_cast({{ step }} * width, 'Timestamp(Nanosecond, Some("UTC"))')), 'day', $zone, $week_start)
+{% endmacro %}
 WITH dated AS (
 -- what both sides have counts for the bill's day
   SELECT placed.*, {{ tokens("t") }} AS tokens,
     CASE WHEN has_model OR by_request THEN placed.model END AS shown_model, CASE WHEN has_line OR by_request THEN placed.line END AS shown_line,
-    local_period(coalesce(billed.said_since, nullif(period, {{ epoch }}), arrow_cast(coalesce(counted, arrived) * width, 'Timestamp(Nanosecond, Some("UTC"))')), 'day', $zone, $week_start) AS day
+    {{ day("billed.said_since", "period", "coalesce(counted, arrived)") }} AS day
   FROM placed CROSS JOIN (SELECT width FROM facts) AS facts
   LEFT JOIN billed ON placed.cell = billed.cell AND is_joint
 ),
 claimed AS (
   SELECT joint.*, d, r, t, {{ tokens("joint.t") }} AS tokens, {{ tokens("joint.m") }} AS m_tokens,
     CASE WHEN has_model OR by_request THEN joint.model END AS shown_model, CASE WHEN has_line OR by_request THEN joint.line END AS shown_line,
-    local_period(coalesce(billed.said_since, nullif(joint.period, {{ epoch }}), arrow_cast(joint.arrived * width, 'Timestamp(Nanosecond, Some("UTC"))')), 'day', $zone, $week_start) AS day
+    {{ day("billed.said_since", "joint.period", "joint.arrived") }} AS day
   FROM joint
   JOIN explained ON joint.cell = explained.cell
   CROSS JOIN facts
@@ -470,16 +494,19 @@ claimed AS (
 differing AS (
   SELECT cells.*, CASE WHEN has_model OR by_request THEN coalesce(cells.model, joint.model) END AS shown_model,
     CASE WHEN has_line OR by_request THEN coalesce(cells.line, joint.line) END AS shown_line, coalesce(cells.currency, joint.currency) AS any_currency,
-    local_period(coalesce(said_since, nullif(joint.period, {{ epoch }}), arrow_cast(joint.arrived * width, 'Timestamp(Nanosecond, Some("UTC"))')), 'day', $zone, $week_start) AS day,
+    {{ day("said_since", "joint.period", "joint.arrived") }} AS day,
     CASE WHEN bill_cell IS NULL THEN 0 ELSE b_tokens END AS bill_tokens
   FROM cells CROSS JOIN (SELECT width FROM facts) AS facts
-  LEFT JOIN (SELECT cell, max(model) AS model, max(line) AS line, max(currency) AS currency, min(period) AS period, min(arrived) AS arrived FROM joint GROUP BY cell) AS joint
+  LEFT JOIN (SELECT cell, max(model) AS model, max(line) AS line, max(currency) AS currency, min(period) AS period,
+    min(arrived) AS arrived FROM joint GROUP BY cell) AS joint
     ON cells.log_cell = joint.cell
 )
-SELECT 'logs' AS cause, day, shown_model AS model, shown_line AS line, money AS currency, cost AS amount, tokens, n AS requests, 0 AS bill_rows, CAST(NULL AS {{ money }}) AS low, CAST(NULL AS {{ money }}) AS high
+SELECT 'logs' AS cause, day, shown_model AS model, shown_line AS line, money AS currency, cost AS amount, tokens, n AS requests, 0 AS bill_rows,
+  CAST(NULL AS {{ money }}) AS low, CAST(NULL AS {{ money }}) AS high
 FROM dated WHERE arrived_in AND is_last AND NOT is_fallback AND {{ known }}
 UNION ALL
-SELECT 'window', day, shown_model, shown_line, money, CASE WHEN arrived_in THEN -cost ELSE cost END, CASE WHEN arrived_in THEN -tokens ELSE tokens END, n, 0, NULL, NULL
+SELECT 'window', day, shown_model, shown_line, money, CASE WHEN arrived_in THEN -cost ELSE cost END, CASE WHEN arrived_in THEN -tokens ELSE tokens END,
+  n, 0, NULL, NULL
 FROM dated WHERE arrived_in <> counted_in AND is_last AND NOT is_fallback AND {{ known }}
 UNION ALL
 SELECT 'only in the logs', day, shown_model, shown_line, money, -cost, -tokens, n, 0, NULL, NULL
@@ -496,19 +523,24 @@ FROM dated WHERE counted_in AND is_joint AND state = 'unknown'
 UNION ALL
 SELECT 'dropped', day, shown_model, shown_line, currency, d * cost, d * tokens, n, 0, NULL, NULL FROM claimed WHERE is_fallback AND n > 0
 UNION ALL
-SELECT 'overwritten', day, shown_model, shown_line, currency, CASE WHEN is_fallback THEN d ELSE 1 END * r * m_cost, CASE WHEN is_fallback THEN d ELSE 1 END * r * m_tokens, missing, 0, NULL, NULL
+SELECT 'overwritten', day, shown_model, shown_line, currency, CASE WHEN is_fallback THEN d ELSE 1 END * r * m_cost,
+  CASE WHEN is_fallback THEN d ELSE 1 END * r * m_tokens, missing, 0, NULL, NULL
 FROM claimed WHERE missing > 0
 UNION ALL
-SELECT 'truncation', day, shown_model, shown_line, currency, CASE WHEN is_fallback THEN d ELSE 1 END * t * (d_cost + r * md_cost), CASE WHEN is_fallback THEN d ELSE 1 END * t * (cut + r * m_cut), cuts, 0, NULL, NULL
+SELECT 'truncation', day, shown_model, shown_line, currency, CASE WHEN is_fallback THEN d ELSE 1 END * t * (d_cost + r * md_cost),
+  CASE WHEN is_fallback THEN d ELSE 1 END * t * (cut + r * m_cut), cuts, 0, NULL, NULL
 FROM claimed WHERE cuts > 0
 UNION ALL
-SELECT volume_cause, day, shown_model, shown_line, any_currency, volume, bill_tokens - t_tokens, 0, CASE WHEN volume <> 0 OR price_cause = volume_cause THEN bill_rows ELSE 0 END, NULL, NULL FROM differing
+SELECT volume_cause, day, shown_model, shown_line, any_currency, volume, bill_tokens - t_tokens, 0,
+  CASE WHEN volume <> 0 OR price_cause = volume_cause THEN bill_rows ELSE 0 END, NULL, NULL FROM differing
 UNION ALL
-SELECT 'cache class', day, shown_model, shown_line, any_currency, from_cached + from_write, 0, 0, CASE WHEN from_cached + from_write <> 0 THEN bill_rows ELSE 0 END, NULL, NULL FROM differing
+SELECT 'cache class', day, shown_model, shown_line, any_currency, from_cached + from_write, 0, 0,
+  CASE WHEN from_cached + from_write <> 0 THEN bill_rows ELSE 0 END, NULL, NULL FROM differing
 UNION ALL
 SELECT 'tier', day, shown_model, shown_line, any_currency, of_tier, 0, 0, CASE WHEN of_tier <> 0 THEN bill_rows ELSE 0 END, NULL, NULL FROM differing
 UNION ALL
-SELECT price_cause, day, shown_model, shown_line, any_currency, price, 0, 0, CASE WHEN price <> 0 AND price_cause <> volume_cause THEN bill_rows ELSE 0 END, NULL, NULL FROM differing WHERE bill_cell IS NOT NULL
+SELECT price_cause, day, shown_model, shown_line, any_currency, price, 0, 0,
+  CASE WHEN price <> 0 AND price_cause <> volume_cause THEN bill_rows ELSE 0 END, NULL, NULL FROM differing WHERE bill_cell IS NOT NULL
 UNION ALL
 SELECT CASE category WHEN 'credit' THEN 'credits' WHEN 'tax' THEN 'taxes' WHEN 'adjustment' THEN 'adjustments' ELSE 'purchases' END,
   local_period(said_since, 'day', $zone, $week_start), lower(lines.model), lines.line, currency, CAST(cost AS {{ money }}), 0, 0, 1, NULL, NULL
@@ -538,7 +570,8 @@ FROM lines WHERE category <> 'usage'
 ] %}
 WITH listed AS (
   SELECT position, cause, name, grade, basis, currency
-  FROM (VALUES {% for cause in causes %}({{ loop.index }}, '{{ cause.key }}', '{{ cause.name }}', '{{ cause.grade }}', '{{ cause.basis | replace("'", "''") }}'){{ "" if loop.last else ", " }}{% endfor %})
+  FROM (VALUES {% for cause in causes %}({{ loop.index }}, '{{ cause.key }}', '{{ cause.name }}', '{{ cause.grade }}',
+    '{{ cause.basis | replace("'", "''") }}'){{ "" if loop.last else ", " }}{% endfor %})
     AS causes (position, cause, name, grade, basis)
   CROSS JOIN (SELECT DISTINCT currency FROM lines) AS currencies
 ),
@@ -567,7 +600,8 @@ running AS (
   LEFT JOIN summed ON listed.cause = summed.cause AND (listed.currency IS NOT DISTINCT FROM summed.currency)
 ),
 shown AS (
-  SELECT running.*, CAST(CAST(round(up_to, 12) AS DECIMAL(38, 12)) - CAST(round(up_to - exact, 12) AS DECIMAL(38, 12)) AS DECIMAL(38, 12)) AS amount, bill, usual, comparable, has_tokens, d, r, t
+  SELECT running.*, CAST(CAST(round(up_to, 12) AS DECIMAL(38, 12)) - CAST(round(up_to - exact, 12) AS DECIMAL(38, 12)) AS DECIMAL(38, 12)) AS amount,
+    bill, usual, comparable, has_tokens, d, r, t
   FROM running
   LEFT JOIN asked ON running.currency IS NOT DISTINCT FROM asked.currency
   LEFT JOIN told ON running.currency IS NOT DISTINCT FROM told.currency
@@ -585,9 +619,11 @@ SELECT position, cause, name, grade, currency, by_request, low, high, bill, usua
     ELSE coalesce(tokens, 0) END AS tokens,
   coalesce(requests, 0) AS requests, coalesce(bill_rows, 0) AS bill_rows,
   CASE
-    WHEN cause IN ('gone', 'unknown') AND NOT by_request AND coalesce(requests, 0) > 0 THEN 'no usage is logged, and a bill that names no requests does not tell what it asks for these'
+    WHEN cause IN ('gone', 'unknown') AND NOT by_request AND coalesce(requests,
+      0) > 0 THEN 'no usage is logged, and a bill that names no requests does not tell what it asks for these'
     WHEN cause IN ('cache class', 'price') AND NOT coalesce(comparable, false) AND usual <> 0 THEN 'not told by a bill without tokens by class'
-    WHEN cause = 'tier' AND amount = 0 AND NOT coalesce(comparable, false) AND usual <> 0 THEN 'not told by a bill without tiers and tokens by class, unless a tier gives exactly what it asks'
+    WHEN cause = 'tier' AND amount = 0 AND NOT coalesce(comparable,
+      false) AND usual <> 0 THEN 'not told by a bill without tiers and tokens by class, unless a tier gives exactly what it asks'
     WHEN cause = 'dropped' AND requests > 0 AND d = 0 THEN 'not billed: the logs are nearer to the bill without them (or --dropped no)'
     WHEN cause = 'overwritten' AND requests > 0 AND r = 0 THEN 'not billed: the logs are nearer to the bill without them (or --retries no)'
     WHEN cause = 'truncation' AND requests > 0 AND t = 0 THEN 'not billed: the logs are nearer to the bill with the prompt as cut (or --truncation no)'
@@ -607,11 +643,13 @@ WITH outside AS (
   LEFT JOIN (SELECT DISTINCT currency AS asked FROM lines) AS currencies ON money = asked
 ),
 totals AS (
-  SELECT currency, max(bill) AS bill, max(usual) AS usual, max(amount) FILTER (WHERE cause = 'logs') AS logs, max(amount) FILTER (WHERE cause = 'residual') AS residual,
+  SELECT currency, max(bill) AS bill, max(usual) AS usual, max(amount) FILTER (WHERE cause = 'logs') AS logs,
+    max(amount) FILTER (WHERE cause = 'residual') AS residual,
     sum(amount) FILTER (WHERE cause NOT IN ('logs', 'residual', 'bill')) AS causes, max(tokens) FILTER (WHERE cause = 'bill') AS bill_tokens,
     sum(amount) FILTER (WHERE cause IN ('logs', 'window', 'retries', 'only in the logs')) AS logged,
     sum(tokens) FILTER (WHERE cause IN ('logs', 'window', 'retries', 'only in the logs', 'unpriced')) AS logged_tokens,
-    sum(requests) FILTER (WHERE grade = 'unknown') AS unknown, sum(low) AS low, CASE WHEN count(high) = count(low) THEN sum(high) END AS high, bool_or(by_request) AS by_request
+    sum(requests) FILTER (WHERE grade = 'unknown') AS unknown, sum(low) AS low, CASE WHEN count(high) = count(low) THEN sum(high) END AS high,
+      bool_or(by_request) AS by_request
   FROM bridge
   GROUP BY currency
 ),
@@ -649,7 +687,8 @@ latest AS (
 ),
 sums AS (
   SELECT hour, begins, sum(tokens) AS tokens FROM latest
-  JOIN (SELECT arrow_cast(since, 'Int64') / width AS began, arrow_cast(until, 'Int64') / width AS ended FROM spans CROSS JOIN (SELECT width FROM facts) AS facts) AS bounds
+  JOIN (SELECT arrow_cast(since, 'Int64') / width AS began,
+    arrow_cast(until, 'Int64') / width AS ended FROM spans CROSS JOIN (SELECT width FROM facts) AS facts) AS bounds
     ON begins = began AND step < ended
   GROUP BY hour, begins
 ),
@@ -664,30 +703,37 @@ distances AS (
   GROUP BY hour
 ),
 nearest AS (
-  SELECT max(hour) FILTER (WHERE rank = 1) AS hour, max(distance) FILTER (WHERE rank = 1) AS distance, max(distance) FILTER (WHERE hour = 0) AS as_read, max(periods) AS periods, max(tokens) AS tokens
+  SELECT max(hour) FILTER (WHERE rank = 1) AS hour, max(distance) FILTER (WHERE rank = 1) AS distance,
+    max(distance) FILTER (WHERE hour = 0) AS as_read, max(periods) AS periods, max(tokens) AS tokens
   FROM (SELECT *, row_number() OVER (ORDER BY distance, abs(hour), hour) AS rank FROM distances)
 )
 SELECT 1 AS position, coalesce(currency, '') AS part, 'proof' AS code,
-  concat('proof: logs ', {{ plain("logs") }}, ' + causes ', {{ plain("causes") }}, ' + residual ', {{ plain("residual") }}, ' = bill ', {{ plain("bill") }}, ' ', currency) AS text, CAST(NULL AS BIGINT) AS count
+  concat('proof: logs ', {{ plain("logs") }}, ' + causes ', {{ plain("causes") }}, ' + residual ', {{ plain("residual") }}, ' = bill ',
+    {{ plain("bill") }}, ' ', currency) AS text, CAST(NULL AS BIGINT) AS count
 FROM totals
 UNION ALL
 SELECT 2, coalesce(currency, ''), 'coverage', concat('the logs hold ', {{ percent("logged", "usual") }}, ' % of what the bill asks for usage',
   CASE WHEN bill_tokens > 0 THEN concat(', and ', {{ percent("logged_tokens", "bill_tokens") }}, ' % of its tokens') ELSE ', which has no tokens' END), NULL
 FROM totals WHERE usual <> 0
 UNION ALL
-SELECT 3, '', 'matched', concat('the bill names requests: ', CAST(matched AS VARCHAR), ' of ', CAST(billed AS VARCHAR), ' are in the logs; --missing lists the others'), CAST(billed - matched AS BIGINT)
+SELECT 3, '', 'matched', concat('the bill names requests: ', CAST(matched AS VARCHAR), ' of ', CAST(billed AS VARCHAR),
+  ' are in the logs; --missing lists the others'), CAST(billed - matched AS BIGINT)
 FROM matched CROSS JOIN facts WHERE by_request
 UNION ALL
 SELECT 4, '', 'outside_periods', 'attempts outside the bill''s periods are in no row', CAST(outside AS BIGINT) FROM outside WHERE outside > 0
 UNION ALL
 SELECT 5, '', 'undated', 'attempts without a time are in no row', CAST(undated AS BIGINT) FROM outside WHERE undated > 0
 UNION ALL
-SELECT 6, '', 'other_currency', 'attempts are priced in a currency that the bill has not: --currency converts them by the book''s rates', CAST(other_money AS BIGINT) FROM outside WHERE other_money > 0
+SELECT 6, '', 'other_currency', 'attempts are priced in a currency that the bill has not: --currency converts them by the book''s rates',
+  CAST(other_money AS BIGINT) FROM outside WHERE other_money > 0
 UNION ALL
-SELECT 7, '', 'model_names', concat('models that only the bill has: ', coalesce(only_bill, 'none'), '; that only the logs have: ', coalesce(only_logs, 'none'), '; where two are one, give the book an alias'), NULL
+SELECT 7, '', 'model_names', concat('models that only the bill has: ', coalesce(only_bill, 'none'), '; that only the logs have: ',
+  coalesce(only_logs, 'none'), '; where two are one, give the book an alias'), NULL
 FROM names CROSS JOIN others WHERE only_bill IS NOT NULL OR only_logs IS NOT NULL
 UNION ALL
-SELECT 8, coalesce(currency, ''), 'unknown_usage', concat('requests without usage cost at least ', {{ plain("low") }}, CASE WHEN high IS NOT NULL THEN concat(' and at most ', {{ plain("high") }}) END, ' ', currency,
+SELECT 8, coalesce(currency, ''), 'unknown_usage',
+  concat('requests without usage cost at least ', {{ plain("low") }}, CASE WHEN high IS NOT NULL THEN concat(' and at most ', {{ plain("high") }}) END,
+    ' ', currency,
   CASE WHEN high IS NULL THEN ', and nothing bounds them' WHEN residual BETWEEN low AND high THEN '; the residual is within' ELSE '; the residual is not within' END), CAST(unknown AS BIGINT)
 FROM totals WHERE unknown > 0 AND NOT by_request
 UNION ALL
@@ -704,23 +750,26 @@ SELECT code, text, count FROM remarks ORDER BY position, part
 {% set allowed = "greatest(CAST($tolerance AS DECIMAL(38, 12)), CAST(abs(CAST(bill AS DECIMAL(38, 12))) * CAST($tolerance_share AS DECIMAL(19, 12)) AS DECIMAL(38, 12)))" %}
 {% if missing %}
 WITH charged AS (
-  SELECT {{ key[0].value }} AS id, timestamp, {{ charge_at("timestamp") }} AS charge, model_name, role, source_file, source_offset, {{ said_fallback }} AS said_fallback
+  SELECT {{ key[0].value }} AS id, timestamp, {{ charge_at("timestamp") }} AS charge, model_name, role, source_file, source_offset,
+    {{ said_fallback }} AS said_fallback
   FROM {{ attempts }}
   WHERE coalesce(attempt_number = attempts, true)
 ),
 unmatched AS (
-  SELECT charged.*, charge['uncached_tokens'] + charge['cached_tokens'] + charge['write_5m_tokens'] + charge['write_1h_tokens'] + coalesce(charge['output_tokens'], 0) AS tokens
+  SELECT charged.*, charge['rule'] AS rule, charge['uncached_tokens'] + charge['cached_tokens'] + charge['write_5m_tokens'] + charge['write_1h_tokens'] + coalesce(charge['output_tokens'], 0) AS tokens
   FROM charged CROSS JOIN facts
   LEFT JOIN (SELECT DISTINCT bill_id FROM billed) AS named ON id = bill_id
   WHERE by_request AND bill_id IS NULL
     AND NOT coalesce(said_fallback, CASE WHEN has_gateway THEN role NOT LIKE '%gateway%' WHEN has_engine THEN role NOT LIKE '%engine%' END, false)
     AND coalesce(arrow_cast(timestamp, 'Int64') / width >= first_step AND arrow_cast(timestamp, 'Int64') / width < end_step, first_step IS NULL)
 )
-SELECT 'only in the bill' AS side, bill_id AS request_id, said_since AS timestamp, cells.model, TRY_CAST(b_tokens AS BIGINT) AS tokens, CAST(cells.k AS DECIMAL(38, 12)) AS amount, cells.currency, '' AS place, 0 AS source_offset
+SELECT 'only in the bill' AS side, bill_id AS request_id, said_since AS timestamp, cells.model, TRY_CAST(b_tokens AS BIGINT) AS tokens,
+  CAST(cells.k AS DECIMAL(38, 12)) AS amount, cells.currency, '' AS place, 0 AS source_offset
 FROM cells JOIN (SELECT cell, bill_id FROM billed) AS ids ON bill_cell = cell
 WHERE by_request AND is_unlogged
 UNION ALL
-SELECT 'only in the logs', id, timestamp, coalesce({{ book_name }}, lower(model_name)), tokens, CAST(round(charge['cost'], 12) AS DECIMAL(38, 12)), charge['currency'], source_file, source_offset
+SELECT 'only in the logs', id, timestamp, coalesce({{ book_name }}, lower(model_name)), tokens, CAST(round(charge['cost'], 12) AS DECIMAL(38, 12)),
+  charge['currency'], source_file, source_offset
 FROM unmatched
 -- step: listed
 SELECT 'warning' AS severity, side, request_id, timestamp, model, tokens, amount, currency
@@ -733,8 +782,10 @@ SELECT
     WHEN grade = 'residual' AND abs(amount) > {{ allowed }} THEN 'error'
     WHEN grade = 'warning' AND amount <> 0 OR grade = 'unknown' AND requests > 0 THEN 'warning'
     ELSE 'info' END AS severity,
-  name AS cause, amount, CAST(amount AS DOUBLE) / nullif(CAST(bill AS DOUBLE), 0) AS share, TRY_CAST(tokens AS BIGINT) AS tokens, CAST(requests AS BIGINT) AS requests, CAST(bill_rows AS BIGINT) AS bill_rows,
-  CASE WHEN amount IS NULL THEN CAST(round(low, 12) AS DECIMAL(38, 12)) END AS low, CASE WHEN amount IS NULL THEN CAST(round(high, 12) AS DECIMAL(38, 12)) END AS high, currency, basis
+  name AS cause, amount, CAST(amount AS DOUBLE) / nullif(CAST(bill AS DOUBLE), 0) AS share, TRY_CAST(tokens AS BIGINT) AS tokens,
+    CAST(requests AS BIGINT) AS requests, CAST(bill_rows AS BIGINT) AS bill_rows,
+  CASE WHEN amount IS NULL THEN CAST(round(low, 12) AS DECIMAL(38, 12)) END AS low,
+    CASE WHEN amount IS NULL THEN CAST(round(high, 12) AS DECIMAL(38, 12)) END AS high, currency, basis
 FROM bridge
 ORDER BY {{ sort }}currency NULLS LAST, position
 {{ limit }}
@@ -747,7 +798,8 @@ WITH known AS (
   SELECT DISTINCT currency FROM lines
 ),
 summed AS (
-  SELECT {{ by }}, effects.currency, sum(amount) AS bill, coalesce(sum(amount) FILTER (WHERE {{ logs }}), {{ nothing }}) AS logs, coalesce(sum(amount) FILTER (WHERE {{ claims }}), {{ nothing }}) AS claims,
+  SELECT {{ by }}, effects.currency, sum(amount) AS bill, coalesce(sum(amount) FILTER (WHERE {{ logs }}), {{ nothing }}) AS logs,
+    coalesce(sum(amount) FILTER (WHERE {{ claims }}), {{ nothing }}) AS claims,
     coalesce(sum(amount) FILTER (WHERE {{ prices }}), {{ nothing }}) AS prices, coalesce(sum(amount) FILTER (WHERE {{ extras }}), {{ nothing }}) AS extras,
     coalesce(sum(amount) FILTER (WHERE cause IN ('only in the bill', 'only in the logs')), {{ nothing }}) AS one_sided,
     sum(tokens) FILTER (WHERE {{ logs }} OR cause = 'unpriced') AS log_tokens, CASE WHEN count(*) = count(tokens) THEN sum(tokens) END AS bill_tokens

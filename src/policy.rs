@@ -28,9 +28,11 @@ pub struct Rule {
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleKind {
-    /// A column of each row, or of the totals.
+    /// A column of each row.
     Limits {
         column: String,
+        /// Its total over all rows, rather than each row.
+        total: bool,
         /// Values of columns that a row must have to be judged.
         rows: Vec<(String, String)>,
         /// In 10^-12.
@@ -117,6 +119,7 @@ fn rule(mut table: Table) -> Result<Rule, Mistake> {
     let mut limit = |key: &str| table.take(key).map(|value: Value| value.decimal(FACTOR_SCALE)).transpose();
     let (min, max) = (limit("min")?, limit("max")?);
     let min_count = table.take("min_count").map(|value| value.integer()).transpose()?;
+    let total = table.take("total").map(|value| value.boolean()).transpose()?.unwrap_or(false);
     let fail_on = table.read("fail_on", Gate::from_word)?;
     let severity = table.read("severity", Gate::from_word)?.unwrap_or(Gate::Error);
     let unknown = table.read("unknown", Unknown::from_word)?.unwrap_or(Unknown::Warn);
@@ -125,7 +128,10 @@ fn rule(mut table: Table) -> Result<Rule, Mistake> {
         return Err(table.mistake("a [[rule]] needs a name and a report, as in report = \"latency\""));
     };
     let kind = match column {
-        Some(column) if min.is_some() || max.is_some() => RuleKind::Limits { column, rows, min, max, min_count },
+        Some(column) if total && !rows.is_empty() => {
+            return Err(table.mistake(&format!("rule `{name}` is about the total of {column}: drop `rows`")));
+        }
+        Some(column) if min.is_some() || max.is_some() => RuleKind::Limits { column, total, rows, min, max, min_count },
         None if min.is_none() && max.is_none() && rows.is_empty() && min_count.is_none() => {
             RuleKind::Findings { fail_on: fail_on.unwrap_or(Gate::Error) }
         }

@@ -27,37 +27,96 @@ const FIELDS: [(&str, &[&str]); 13] = [
         "since",
         &[
             "chargeperiodstart",
+            "lineitemusagestartdate",
             "usagestarttime",
             "usagestartdate",
             "usagedate",
             "usagedateutc",
+            "startingat",
+            "starttimeiso",
             "starttime",
+            "serviceperiodstartdate",
             "date",
             "day",
             "timestamp",
             "createdat",
+            "billingperiodstart",
         ],
     ),
-    ("until", &["chargeperiodend", "usageendtime", "usageenddate", "endtime"]),
-    ("request_id", &["requestid", "generationid", "xrequestid", "responseid"]),
-    ("model", &["model", "modelname", "skumodel", "modelid", "servicemodel", "snapshotid", "xmodel", "resourcename"]),
+    (
+        "until",
+        &[
+            "chargeperiodend",
+            "lineitemusageenddate",
+            "usageendtime",
+            "usageenddate",
+            "endingat",
+            "endtimeiso",
+            "endtime",
+            "serviceperiodenddate",
+        ],
+    ),
+    ("request_id", &["requestid", "xrequestid", "generationid", "responseid"]),
+    (
+        "model",
+        &[
+            "model",
+            "xmodel",
+            "modelname",
+            "skumodel",
+            "modelpermaslug",
+            "modelid",
+            "servicemodel",
+            "snapshotid",
+            "resourcename",
+        ],
+    ),
     (
         "line",
         &[
             "businessline",
+            "xbusinessline",
             "costcenter",
             "projectname",
             "workspacename",
             "subaccountname",
+            "teamalias",
+            "apikeyname",
             "workspace",
             "project",
-            "xbusinessline",
+            "workspaceid",
+            "projectid",
         ],
     ),
-    ("class", &["tokenclass", "tokentype", "usagetype", "skumeter", "metername", "meter", "lineitem"]),
+    (
+        "class",
+        &[
+            "tokenclass",
+            "xtokenclass",
+            "tokentype",
+            "lineitemusagetype",
+            "usagetype",
+            "skumeter",
+            "metername",
+            "meter",
+            "lineitem",
+            "skudescription",
+        ],
+    ),
     ("tier", &["tier", "servicetier", "pricingtier"]),
-    ("tokens", &["tokens", "tokencount", "consumedquantity", "usagequantity", "usageamount", "quantity"]),
-    ("requests", &["requests", "requestcount", "nummodelrequests", "numrequests"]),
+    (
+        "tokens",
+        &[
+            "tokens",
+            "tokencount",
+            "consumedquantity",
+            "lineitemusageamount",
+            "usagequantity",
+            "usageamount",
+            "quantity",
+        ],
+    ),
+    ("requests", &["requests", "requestcount", "nummodelrequests", "numrequests", "apirequests"]),
     (
         "cost",
         &[
@@ -70,12 +129,15 @@ const FIELDS: [(&str, &[&str]); 13] = [
             "lineitemunblendedcost",
             "unblendedcost",
             "totalcost",
+            "costtotal",
+            "spend",
+            "responsecost",
             "pretaxcost",
         ],
     ),
-    ("currency", &["billingcurrency", "currency", "amountcurrency", "billingcurrencycode", "lineitemcurrencycode"]),
-    ("category", &["chargecategory", "chargetype", "lineitemtype", "category"]),
-    ("unit", &["consumedunit", "unit", "pricingunit", "unitofmeasure"]),
+    ("currency", &["billingcurrency", "billingcurrencycode", "currency", "amountcurrency", "lineitemcurrencycode"]),
+    ("category", &["chargecategory", "chargetype", "lineitemlineitemtype", "lineitemtype", "costtype", "category"]),
+    ("unit", &["consumedunit", "unit", "pricingunit", "usageunit", "unitofmeasure"]),
 ];
 
 /// The invoice in one shape: `row, since, until, request_id, model, line, class, tier, tokens, requests, cost, currency,
@@ -88,12 +150,16 @@ pub fn read(path: &Path, map: &str, request: &Request) -> anyhow::Result<RecordB
     let table = Table::read(path)?;
     let columns = table.columns(map)?;
     ensure!(columns.contains_key("cost"), ReportMistake::NoBillColumn { what: "cost", names: table.names.join(", ") });
+    let in_cents = table.is_in_cents(&columns);
     let mut lines = Lines::default();
     for (index, row) in table.rows.iter().enumerate() {
         let field = |name: &str| {
             columns.get(name).and_then(|&column| row[column].as_deref()).map(str::trim).filter(|text| !text.is_empty())
         };
-        let line = Line::read(&field, &request.zone).with_context(|| format!("row {}", index + 2))?;
+        let mut line = Line::read(&field, &request.zone).with_context(|| format!("row {}", index + 2))?;
+        if in_cents {
+            line.cost = line.cost.map(|cents| cents / 100);
+        }
         lines.push(index as i64 + 1, line);
     }
     lines.batch()
@@ -147,6 +213,14 @@ impl Table {
         Ok(Self { names, rows })
     }
 
+    /// Whether its amounts are in the lowest unit of the currency, as in Anthropic's cost report
+    /// (platform.claude.com/docs/en/api/admin/cost_report).
+    fn is_in_cents(&self, columns: &HashMap<&'static str, usize>) -> bool {
+        let has = |name: &str| self.names.iter().any(|own| own == name);
+        let is_amount = columns.get("cost").is_some_and(|column| self.names[*column] == "amount");
+        is_amount && has("starting_at") && (has("cost_type") || has("token_type"))
+    }
+
     /// Which column says what.
     fn columns(&self, map: &str) -> anyhow::Result<HashMap<&'static str, usize>> {
         let plain = |name: &str| -> String {
@@ -197,12 +271,20 @@ impl Line {
             since.as_ref().and_then(|(day, _)| day.as_ref()).and_then(|day| midnight(day.tomorrow().ok()?, zone));
         let unit = field("unit").map(str::to_lowercase).unwrap_or_default();
         let quantity = field("tokens").map(|text| amount(text, 12)).transpose()?;
+        // a line of a bill may name the model and the class in one
+        let (named, class_text) = match (field("model"), field("class")) {
+            (None, Some(text)) => {
+                text.rsplit_once(", ").map_or((None, Some(text)), |(model, class)| (Some(model), Some(class)))
+            }
+            (model, class) => (model, class),
+        };
         Ok(Self {
             since: since.map(|(_, time)| time),
             until: until.map(|(_, time)| time).or(whole_day),
-            texts: ["request_id", "model", "line", "class", "tier"].map(|name| {
-                let text = field(name)?;
-                Some(if name == "class" { class(text) } else { text.to_owned() })
+            texts: ["request_id", "model", "line", "class", "tier"].map(|name| match name {
+                "model" => named.map(str::to_owned),
+                "class" => class_text.map(class),
+                name => field(name).map(str::to_owned),
             }),
             tokens: quantity.and_then(|quantity| tokens(quantity, &unit)),
             requests: field("requests")
@@ -228,11 +310,20 @@ fn tokens(quantity: i128, unit: &str) -> Option<i64> {
         unit if unit.contains("1k") || unit.contains("1000") || unit.contains("thousand") => 1_000,
         _ => 1,
     };
-    i64::try_from(quantity.checked_mul(factor)? / ONE).ok()
+    // a fraction of a token is the rounding of whoever wrote the invoice
+    let exact = quantity.checked_mul(factor)?;
+    i64::try_from((exact + exact.signum() * ONE / 2) / ONE).ok()
 }
 
-/// An amount with a sign of its currency, commas between thousands, or parentheses for less than nothing.
+/// An amount with a sign of its currency, commas between thousands, or parentheses for less than nothing. A comma that may
+/// stand for a point is a mistake: who guesses wrong is off by a thousand.
 fn amount(text: &str, scale: i32) -> anyhow::Result<i128> {
+    let between_thousands = |(at, _): (usize, &str)| {
+        let digits = text[at + 1..].chars().take_while(char::is_ascii_digit).count();
+        digits == 3 && !text[..at].contains('.')
+    };
+    let is_clear = text.match_indices(',').all(between_thousands);
+    ensure!(is_clear, "`{text}` is no amount with a decimal point");
     let is_negative = text.starts_with('(') && text.ends_with(')');
     let digits: String = text
         .trim_matches(['(', ')'])
@@ -253,6 +344,7 @@ fn moment(text: &str, zone: &Zone) -> anyhow::Result<(Option<Date>, i64)> {
         nanoseconds(time.to_zoned_datetime(zone.rules.clone()).ok()?.timestamp())
     };
     let seconds = || text.parse::<i64>().ok().and_then(|seconds| nanoseconds(Timestamp::from_second(seconds).ok()?));
+    let day = day.or_else(|| Date::strptime("%m/%d/%Y", text).ok());
     let time = match day {
         Some(day) => midnight(day, zone),
         None => text.parse().ok().and_then(nanoseconds).or_else(local).or_else(seconds),
@@ -283,6 +375,10 @@ fn class(text: &str) -> String {
 
 fn category(text: &str) -> String {
     let lower = text.to_lowercase();
+    // usage at a discount is usage
+    if lower.ends_with("usage") {
+        return "usage".to_owned();
+    }
     let category =
         ["tax", "credit", "refund", "discount", "adjustment", "purchase"].into_iter().find(|word| lower.contains(word));
     match category {
@@ -342,5 +438,50 @@ impl Lines {
             ("category", Arc::new(StringArray::from(self.category))),
         ];
         Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, values)| (name, values, true)))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOLLAR: i128 = 1_000_000_000_000;
+
+    #[test]
+    fn amounts_are_read_as_people_write_them_and_never_guessed() {
+        for (text, expected) in [
+            ("12.50", DOLLAR * 25 / 2),
+            ("$1,234.56", DOLLAR * 123_456 / 100),
+            ("(3.00)", -3 * DOLLAR),
+            ("-0.000000000001", -1),
+            ("1,234,567", 1_234_567 * DOLLAR),
+        ] {
+            assert_eq!(amount(text, 12).unwrap(), expected, "{text}");
+        }
+        for text in ["1.234,56", "12,5", "", "free"] {
+            assert!(amount(text, 12).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn classes_and_categories_of_providers_are_ours() {
+        let classes = [
+            "cached input tokens",
+            "uncached_input_tokens",
+            "cache_creation.ephemeral_5m_input_tokens",
+            "Output",
+            "gizmo",
+        ];
+        assert_eq!(classes.map(class), ["cached", "input", "write", "output", "gizmo"]);
+        let categories = ["DiscountedUsage", "Usage", "Tax", "Refund", "Adjustment", ""];
+        assert_eq!(categories.map(category), ["usage", "usage", "tax", "credit", "adjustment", "usage"]);
+    }
+
+    #[test]
+    fn quantities_are_tokens_whatever_their_unit() {
+        assert_eq!(tokens(3 * DOLLAR / 2, "1m tokens"), Some(1_500_000));
+        assert_eq!(tokens(12_345 * DOLLAR / 10_000, "1k"), Some(1_235));
+        assert_eq!(tokens(7 * DOLLAR, "tokens"), Some(7));
+        assert_eq!(tokens(7 * DOLLAR, "requests"), None);
     }
 }

@@ -79,7 +79,7 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         columns,
         sparks,
         heat: None,
-        totals: totals(&question.header.totals, &sums, &rows)?,
+        totals: totals(&sums, &rows)?,
         rows,
         notes,
         // A question about logs of which none can be read scans nothing, and has found nothing.
@@ -259,7 +259,8 @@ fn few_values(question: &Question<'_>, rows: &mut Rows) -> anyhow::Result<Vec<No
         ParameterValue::Percentiles(percentiles) => Some(percentiles.as_slice()),
         _ => None,
     });
-    let Ok(measured) = rows.schema().index_of("measured") else { return Ok(Vec::new()) };
+    let is_count = |index: &usize| rows.schema().field(*index).data_type() == &DataType::Int64;
+    let Some(measured) = rows.schema().index_of("measured").ok().filter(is_count) else { return Ok(Vec::new()) };
     let wanted: Vec<(&Percentile, i64)> = percentiles
         .unwrap_or_default()
         .iter()
@@ -426,8 +427,8 @@ fn without_subtotals(batch: &RecordBatch, level: usize) -> anyhow::Result<Record
 }
 
 /// One row with the sums, where there are several rows to add up.
-fn totals(names: &[String], sums: &Sums, rows: &Rows) -> anyhow::Result<Option<RecordBatch>> {
-    if names.is_empty() || rows.len() < 2 || sums.schema.index_of("metric").is_ok() {
+fn totals(sums: &Sums, rows: &Rows) -> anyhow::Result<Option<RecordBatch>> {
+    if sums.summed.is_empty() || rows.len() < 2 || sums.schema.index_of("metric").is_ok() {
         return Ok(None);
     }
     let column = |(index, field): (usize, &Arc<Field>)| -> anyhow::Result<ArrayRef> {
@@ -462,7 +463,7 @@ pub(super) fn totals_like(totals: &RecordBatch, rows: &mut Rows) -> anyhow::Resu
     let names: Vec<String> =
         schema.fields().iter().zip(totals.columns()).filter(has_total).map(|(field, _)| field.name().clone()).collect();
     let sums = Sums::of(&names, rows)?;
-    self::totals(&names, &sums, rows)
+    self::totals(&sums, rows)
 }
 
 /// What a report says about its own numbers.

@@ -148,7 +148,7 @@ fn findings(rule: &Rule, fail_on: Gate, report: &mut Report) -> anyhow::Result<V
     }
     let limit = Some(format!("no finding of severity {} or worse", fail_on.word()));
     if broken.is_empty() {
-        return Ok(vec![Verdict { limit, ..verdict(rule, "ok", format!("{count} findings")) }]);
+        return Ok(vec![Verdict { limit, ..verdict(rule, "ok", counted(count, "finding")) }]);
     }
     let listed = broken.iter().take(LISTED).cloned();
     let mut verdicts: Vec<Verdict> =
@@ -161,7 +161,7 @@ fn findings(rule: &Rule, fail_on: Gate, report: &mut Report) -> anyhow::Result<V
 
 /// The values of a column against its limits.
 fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
-    let RuleKind::Limits { column, rows, min, max, min_count } = &rule.kind else { return Ok(Vec::new()) };
+    let RuleKind::Limits { column, total, rows, min, max, min_count } = &rule.kind else { return Ok(Vec::new()) };
     let schema = report.rows.schema().clone();
     let no_column = |name: &str| ReportMistake::NoRuleColumn {
         report: rule.report.clone(),
@@ -184,8 +184,13 @@ fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
     };
     let (mut broken, mut unknown, mut few, mut good) = (Vec::new(), 0u64, 0u64, 0u64);
     let mut worst: Option<(i128, String)> = None;
-    for batch in report.rows.batches()? {
-        let batch = batch?;
+    // a single row is its own total
+    let totals = report.totals.clone().filter(|_| *total && report.rows.len() > 1);
+    let batches = match totals {
+        Some(totals) => vec![totals],
+        None => report.rows.batches()?.collect::<anyhow::Result<Vec<_>>>()?,
+    };
+    for batch in batches {
         for row in 0..batch.num_rows() {
             let mut fits = true;
             for (column, value) in &wanted {
@@ -218,22 +223,27 @@ fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
     let has_broken = !broken.is_empty();
     verdicts.extend(broken.into_iter().take(LISTED));
     if more > 0 {
-        verdicts.push(filled(verdict(rule, "broken", format!("and {more} more rows")), None));
+        verdicts.push(filled(verdict(rule, "broken", format!("and {more} more")), None));
     }
     if unknown > 0 {
-        verdicts.push(filled(verdict(rule, "unknown", format!("{unknown} rows")), None));
+        verdicts.push(filled(verdict(rule, "unknown", counted(unknown, "row")), None));
     }
     if few > 0 {
-        let text = format!("{few} rows with fewer than {} requests", min_count.unwrap_or_default());
+        let text = format!("{} with fewer than {} requests", counted(few, "row"), min_count.unwrap_or_default());
         verdicts.push(filled(verdict(rule, "too few", text), None));
     }
     if good > 0 && !has_broken {
-        verdicts.push(filled(verdict(rule, "ok", format!("{good} rows")), worst.map(|(_, text)| text)));
+        verdicts.push(filled(verdict(rule, "ok", counted(good, "row")), worst.map(|(_, text)| text)));
     }
     if verdicts.is_empty() && good == 0 {
         verdicts.push(filled(verdict(rule, "no data", "no row".to_owned()), None));
     }
     Ok(verdicts)
+}
+
+/// So many things, in words.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 const ONE: i128 = 1_000_000_000_000;

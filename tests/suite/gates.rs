@@ -56,6 +56,14 @@ fn a_rule_is_about_the_rows_that_it_names() {
 }
 
 #[test]
+fn a_total_is_judged_as_one() {
+    // 4 and 2
+    check(&format!("{BUDGET}max = 5"), &[]).exits(0);
+    check(&format!("{BUDGET}total = true\nmax = 5"), &[]).exits(3);
+    check(&format!("{BUDGET}total = true\nmax = 6"), &[]).exits(0);
+}
+
+#[test]
 fn a_value_that_is_not_known_is_never_a_good_one() {
     let rule = "[[rule]]\nname = \"hits\"\nreport = \"cache\"\ncolumn = \"token_hit_ratio\"\nmin = 0.1\n";
     let row = check(rule, &["--format", "json"]).report().row().clone();

@@ -13,7 +13,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Int64Type, TimestampNanosecondType};
-use datafusion::common::{HashMap, Result, plan_err};
+use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
 use crate::cost::book::Book;
@@ -21,6 +21,9 @@ use crate::cost::charge::{Costs, Tokens, Unknown, Usage, charge};
 use crate::cost::price::{Classes, Rates};
 use crate::cost::{MONEY_SCALE, Money};
 use crate::record::Kind;
+
+/// Prices of models, times and lengths that are remembered.
+const MOST_HELD: usize = 256;
 
 /// How many arguments there are.
 const ARGUMENTS: usize = 15;
@@ -100,7 +103,7 @@ impl ScalarUDFImpl for ChargeCall {
             from_cache: arrays[12].as_boolean(),
         };
         let mut priced = Priced::with_capacity(args.number_rows);
-        let mut pricing = Pricing { book: &self.book, extremes: self.book.extremes(), held: HashMap::new() };
+        let mut pricing = Pricing { book: &self.book, extremes: self.book.extremes(), held: Vec::new() };
         for row in 0..args.number_rows {
             pricing.price(&calls, row, &mut priced)?;
         }
@@ -148,7 +151,8 @@ struct Held<'a> {
 struct Pricing<'a> {
     book: &'a Book,
     extremes: Option<(Classes, Classes)>,
-    held: HashMap<Key<'a>, Vec<Held<'a>>>,
+    /// Few models answer most calls: looking through them is faster than a hash of their names.
+    held: Vec<(Key<'a>, Held<'a>)>,
 }
 
 /// One call, priced or not.
@@ -206,19 +210,19 @@ impl<'a> Pricing<'a> {
         let hopeless = usage.hopeless();
         let mut tokens = if hopeless.is_some() { Tokens::default() } else { usage.tokens() };
         let length = tokens.prompt_length();
-        let known = self.held.get(&key).and_then(|all| all.iter().position(|held| held.fits(at, length)));
-        let position = match known {
+        let fits = |(known, held): &(Key<'a>, Held<'a>)| *known == key && held.fits(at, length);
+        let position = match self.held.iter().position(fits) {
             Some(position) => position,
             None => {
                 let held = self.look_up(key, at, length);
-                let all = self.held.entry(key).or_default();
-                all.push(held);
-                all.len() - 1
+                if self.held.len() >= MOST_HELD {
+                    self.held.clear();
+                }
+                self.held.push((key, held));
+                self.held.len() - 1
             }
         };
-        let Some(Held { currency: own, rates, .. }) = self.held.get(&key).and_then(|all| all.get(position)) else {
-            return Ok(());
-        };
+        let (_, Held { currency: own, rates, .. }) = &self.held[position];
         let rule = rates.as_ref().ok().map(|(_, rule)| rule.as_str());
         let common = Outcome {
             state: "free",

@@ -116,14 +116,13 @@ impl LoneExec {
 }
 
 /// The hashes of the ids of a batch; None where a record has no id.
-fn hashes(batch: &RecordBatch, rule: &IdRule) -> Vec<Option<u64>> {
+fn hashes<'a>(batch: &'a RecordBatch, rule: &'a IdRule) -> impl Iterator<Item = Option<u64>> + 'a {
+    use std::hash::BuildHasher;
     let state = RandomState::with_seed(0);
-    let hash = |id: Option<&str>| {
-        use std::hash::BuildHasher;
-        id.map(|id| state.hash_one(rule.bare(id)))
-    };
-    let Some(ids) = batch.column_by_name(Column::RequestId.name()) else { return vec![None; batch.num_rows()] };
-    ids.as_string_view().iter().map(hash).collect()
+    let ids = batch.column_by_name(Column::RequestId.name()).map(|ids| ids.as_string_view().iter());
+    let hash = move |id: Option<&str>| id.map(|id| state.hash_one(rule.bare(id)));
+    let without = if ids.is_none() { batch.num_rows() } else { 0 };
+    ids.into_iter().flatten().map(hash).chain(std::iter::repeat_n(None, without))
 }
 
 /// The hashes of the ids that one stream saw, handed over at its end.
@@ -203,7 +202,7 @@ impl ExecutionPlan for LoneExec {
                 let steps = stream.map(Some).chain(futures::stream::iter([None]));
                 let passed = steps.filter_map(move |step| {
                     match &step {
-                        Some(Ok(batch)) => noted.hashes.extend(hashes(batch, &ids).into_iter().flatten()),
+                        Some(Ok(batch)) => noted.hashes.extend(hashes(batch, &ids).flatten()),
                         Some(Err(_)) => {}
                         None => noted.is_whole = true,
                     }
@@ -225,7 +224,7 @@ impl ExecutionPlan for LoneExec {
 }
 
 fn split(batch: RecordBatch, ids: &IdRule, is_kept: impl Fn(Option<u64>) -> bool) -> Result<RecordBatch> {
-    let kept: BooleanArray = hashes(&batch, ids).into_iter().map(|hash| Some(is_kept(hash))).collect();
+    let kept: BooleanArray = hashes(&batch, ids).map(|hash| Some(is_kept(hash))).collect();
     if kept.true_count() == batch.num_rows() {
         return Ok(batch);
     }
