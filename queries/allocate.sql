@@ -26,8 +26,6 @@
 {% set cost = "name, method, currency, since, whole, copy" %}
 {% set spreads = share == "spread" and by_line %}
 {% macro nothing() %}{% for dimension in dimensions %}NULL, {% endfor %}{% endmacro %}
-{% macro whole(number) %}ltrim(reverse(replace(regexp_replace(reverse(CAST({{ number }} AS VARCHAR)), '([0-9]{3})', '\1,', 'g'), ',-', '-')), ','){% endmacro %}
-{% macro money(amount) %}{% set text = "CAST(CAST(" ~ amount ~ " AS DECIMAL(38, 12)) AS VARCHAR)" %}concat({{ whole("split_part(" ~ text ~ ", '.', 1)") }}, '.', regexp_replace(split_part({{ text }}, '.', 2), '^([0-9]{2}[0-9]*?)0+$', '\1')){% endmacro %}
 {% macro ns(time) %}CAST(arrow_cast({{ time }}, 'Int64') AS DECIMAL(20, 0)){% endmacro %}
 {% macro date(time) %}CAST(arrow_cast(local_part({{ time }}, 'date', $zone, $week_start), 'Date32') AS VARCHAR){% endmacro %}
 {% macro days(count) %}arrow_cast({{ count }} * 86400000000000, 'Duration(Nanosecond)'){% endmacro %}
@@ -270,9 +268,9 @@ added AS (
 ),
 notes AS (
   SELECT 1 AS place, 'proof' AS code,
-    concat('proof: the rows add up to ', {{ money("coalesce(added.cost, 0)") }}, ' ', coalesce(everything.currency, 'of an unknown currency'), ', {{ "pools" if method == "gpu-time" else "attempts" }} and shared costs to ',
-      {{ money("everything.cost") }}, ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ',
-      CASE WHEN everything.cost = added.cost THEN '0' ELSE {{ money("everything.cost - coalesce(added.cost, 0)") }} END) AS text,
+    concat('proof: the rows add up to ', readable(coalesce(added.cost, 0)), ' ', coalesce(everything.currency, 'of an unknown currency'), ', {{ "pools" if method == "gpu-time" else "attempts" }} and shared costs to ',
+      readable(everything.cost), ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ',
+      CASE WHEN everything.cost = added.cost THEN '0' ELSE readable(everything.cost - coalesce(added.cost, 0)) END) AS text,
     CAST(NULL AS BIGINT) AS count
   FROM everything
   LEFT JOIN added ON (everything.currency IS NOT DISTINCT FROM added.currency)
@@ -281,7 +279,7 @@ notes AS (
   UNION ALL
   SELECT 2, 'pool', concat('pool ', pool, ': part of the range has no bill, and no gpus and gpu_hour: its cost is not known'), NULL FROM pool_costs WHERE is_partly
   UNION ALL
-  SELECT 2, 'pool', concat('pool ', pool, ': its attempts took ', {{ whole("CAST(used AS BIGINT)") }}, ' GPU seconds, and its GPUs have ', {{ whole("CAST(size AS BIGINT)") }},
+  SELECT 2, 'pool', concat('pool ', pool, ': its attempts took ', readable(CAST(used AS BIGINT)), ' GPU seconds, and its GPUs have ', readable(CAST(size AS BIGINT)),
     ': batch sizes or times are off, or GPUs are missing in the price book; nothing is idle'), NULL
   FROM pool_costs
   WHERE used > size

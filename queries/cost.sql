@@ -60,8 +60,6 @@
 {% set shown = ["cost", "low", "high", "share"] + (["previous_cost", "change", "volume", "mix", "price"] if change else []) + (["cost_as_of"] if as_of else []) %}
 {% set a_total = "PARTITION BY currency" ~ (", is_before" if change else "") %}
 {% macro sums(names, type) %}{% for name in names %}CAST(sum({{ name }}) AS {{ type }}) AS {{ name }}, {% endfor %}{% endmacro %}
-{% macro whole(number) %}ltrim(reverse(replace(regexp_replace(reverse(CAST({{ number }} AS VARCHAR)), '([0-9]{3})', '\1,', 'g'), ',-', '-')), ','){% endmacro %}
-{% macro money(amount) %}{% set text = "CAST(CAST(" ~ amount ~ " AS DECIMAL(38, 12)) AS VARCHAR)" %}concat({{ whole("split_part(" ~ text ~ ", '.', 1)") }}, '.', regexp_replace(split_part({{ text }}, '.', 2), '^([0-9]{2}[0-9]*?)0+$', '\1')){% endmacro %}
 WITH read AS (
   SELECT
     {{ keyed }}
@@ -267,21 +265,21 @@ unpriced AS (
 ),
 notes AS (
   SELECT 1 AS place, 'proof' AS code,
-    concat('proof: the rows add up to ', {{ money("added.cost") }}, ' ', coalesce(everything.currency, 'of an unknown currency'), ', all attempts to ', {{ money("everything.cost") }},
-      ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ', CASE WHEN everything.cost = added.cost THEN '0' ELSE {{ money("everything.cost - added.cost") }} END) AS text,
+    concat('proof: the rows add up to ', readable(added.cost), ' ', coalesce(everything.currency, 'of an unknown currency'), ', all attempts to ', readable(everything.cost),
+      ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ', CASE WHEN everything.cost = added.cost THEN '0' ELSE readable(everything.cost - added.cost) END) AS text,
     CAST(NULL AS BIGINT) AS count
   FROM everything
   JOIN added ON (everything.currency IS NOT DISTINCT FROM added.currency)
   WHERE everything.cost IS NOT NULL
   UNION ALL
-  SELECT 2, 'unpriced', concat('no price: ', string_agg(concat(model, ' (', {{ whole("tokens") }}, ' tokens)'), ', ' ORDER BY place) FILTER (WHERE place <= 5),
-    CASE WHEN count(*) > 5 THEN concat(' and ', {{ whole("count(*) - 5") }}, ' more') ELSE '' END, ': these attempts are in no cost'), CAST(sum(attempts) AS BIGINT)
+  SELECT 2, 'unpriced', concat('no price: ', string_agg(concat(model, ' (', readable(tokens), ' tokens)'), ', ' ORDER BY place) FILTER (WHERE place <= 5),
+    CASE WHEN count(*) > 5 THEN concat(' and ', readable(count(*) - 5), ' more') ELSE '' END, ': these attempts are in no cost'), CAST(sum(attempts) AS BIGINT)
   FROM unpriced
   HAVING count(*) > 0
   UNION ALL
   SELECT 3, 'bounds', concat('attempts whose cost is not known; with them it is ',
-    CASE WHEN unbounded > 0 THEN concat('at least ', {{ money("coalesce(cost, 0) + low") }})
-      ELSE concat({{ money("coalesce(cost, 0) + low") }}, ' to ', {{ money("coalesce(cost, 0) + high") }}) END, ' ', coalesce(currency, 'of an unknown currency')), without_cost
+    CASE WHEN unbounded > 0 THEN concat('at least ', readable(coalesce(cost, 0) + low))
+      ELSE concat(readable(coalesce(cost, 0) + low), ' to ', readable(coalesce(cost, 0) + high)) END, ' ', coalesce(currency, 'of an unknown currency')), without_cost
   FROM everything
   WHERE without_cost > 0
   UNION ALL

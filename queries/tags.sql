@@ -19,8 +19,6 @@
 -- total: cost requests attempts without_cost tokens
 
 {% set counts = ["requests", "attempts", "without_cost", "tokens"] %}
-{% macro whole(number) %}ltrim(reverse(replace(regexp_replace(reverse(CAST({{ number }} AS VARCHAR)), '([0-9]{3})', '\1,', 'g'), ',-', '-')), ','){% endmacro %}
-{% macro money(amount) %}{% set text = "CAST(CAST(" ~ amount ~ " AS DECIMAL(38, 12)) AS VARCHAR)" %}concat({{ whole("split_part(" ~ text ~ ", '.', 1)") }}, '.', regexp_replace(split_part({{ text }}, '.', 2), '^([0-9]{2}[0-9]*?)0+$', '\1')){% endmacro %}
 WITH read AS (
   SELECT {{ keyed }}tags, attempt_number, {{ charge_at("timestamp") }} AS charge FROM {{ attempts }}
 ),
@@ -107,8 +105,8 @@ added AS (
   SELECT currency, sum(cost) AS cost FROM rows GROUP BY currency
 )
 SELECT 'proof' AS code,
-  concat('proof: the rows add up to ', {{ money("added.cost") }}, ' ', coalesce(everything.currency, 'of an unknown currency'), ', all attempts to ', {{ money("everything.cost") }},
-    ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ', CASE WHEN everything.cost = added.cost THEN '0' ELSE {{ money("everything.cost - added.cost") }} END) AS text,
+  concat('proof: the rows add up to ', readable(added.cost), ' ', coalesce(everything.currency, 'of an unknown currency'), ', all attempts to ', readable(everything.cost),
+    ' ', coalesce(everything.currency, 'of an unknown currency'), ': rest ', CASE WHEN everything.cost = added.cost THEN '0' ELSE readable(everything.cost - added.cost) END) AS text,
   CAST(NULL AS BIGINT) AS count
 FROM everything
 JOIN added ON (everything.currency IS NOT DISTINCT FROM added.currency)

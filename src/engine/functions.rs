@@ -9,6 +9,7 @@
 //! | `weighted_percentiles(x, [0.5], w)`, `weighted_percentiles_nearest` | percentiles of a sample each of whose values stands for w |
 //! | `breakdown(hour, cell, error, seen, a, b, ..)` | how often each value of a, of b .. comes, in one pass |
 //! | `draw(text, seed)` | a number by chance, the same for the same text |
+//! | `readable(number)` | a number as a sentence writes it |
 //! | `normal_reason(finish_reason)` | why generation ended, in one of a few words |
 //! | `text_features(a, b, ..)` | control characters, personal data and secrets in texts |
 //! | `bucket(x, edges)`, `bucket_label(bucket, edges)` | which bucket a count falls into, and its name |
@@ -50,6 +51,7 @@ mod percentile_cont;
 mod percentiles;
 mod prefix_cache;
 mod quantile;
+mod readable;
 mod replay_prefixes;
 mod samples;
 mod selection;
@@ -77,6 +79,7 @@ use normal_reason::NormalReason;
 use percentile_change::PercentileChange;
 use percentile_cont::PercentileCont;
 use percentiles::Percentiles;
+use readable::Readable;
 use replay_prefixes::ReplayPrefixes;
 use text_features::TextFeatures;
 use weighted_percentiles::WeightedPercentiles;
@@ -99,6 +102,7 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udf(ScalarUDF::new_from_impl(Draw::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(NormalReason::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(TextFeatures::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(Readable::new()));
     Load::all().into_iter().for_each(|load| ctx.register_udf(ScalarUDF::new_from_impl(load)));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::span()));
     ctx.register_udf(ScalarUDF::new_from_impl(Fullest::minute()));

@@ -37,12 +37,12 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitio
 
 use crate::profile::IdRule;
 use crate::record::Column;
-use crate::source::sieve::SieveExec;
+use crate::source::sieve::{Condition, SieveExec};
 use crate::source::table::LogTable;
 use crate::source::tally::TallyExec;
 use exec::MergeExec;
 pub use lone::Sightings;
-use lone::{Kept, Known, LoneExec};
+use lone::{ById, Kept, Known};
 pub use matches::{COMPARED, Matches};
 pub use skew::{Skew, Skews};
 
@@ -231,7 +231,7 @@ impl Scan<'_> {
         read.sort_unstable();
         read.dedup();
         let records = self.table.logs.scan(self.state, Some(&read), &[], None).await?;
-        let lone: Arc<dyn ExecutionPlan> = Arc::new(LoneExec::new(records, self.table.ids.clone(), kept));
+        let lone = self.by_id(records, kept);
         let schema = lone.schema();
         let column = |(at, field): (usize, &Arc<Field>)| {
             (Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>, field.name().clone())
@@ -245,6 +245,10 @@ impl Scan<'_> {
         self.finish(requests, |filtered| TallyExec::new(filtered, self.number))
     }
 
+    fn by_id(&self, records: Arc<dyn ExecutionPlan>, kept: Kept) -> Arc<dyn ExecutionPlan> {
+        Arc::new(SieveExec::new(Arc::new(ById { ids: self.table.ids.clone(), kept }), records))
+    }
+
     /// Requests put together from the records that share an id: of all, or of those that `kept` passes on beside others.
     async fn together(&self, kept: Option<Kept>) -> Result<Arc<dyn ExecutionPlan>> {
         let table = self.table;
@@ -252,7 +256,7 @@ impl Scan<'_> {
         let mut records = table.logs.scan(self.state, Some(&read), &[], None).await?;
         let is_part = kept.is_some();
         if let Some(kept) = kept {
-            records = Arc::new(LoneExec::new(records, table.ids.clone(), kept));
+            records = self.by_id(records, kept);
         }
         let records = table.with_match_id(records, self.state)?;
         let order = order(&records.schema())?;
@@ -285,7 +289,7 @@ impl Scan<'_> {
             Arc::clone(expression).transform(place).data()
         };
         let filtered = match self.predicate {
-            Some(predicate) => Arc::new(SieveExec::new(moved(predicate)?, requests)),
+            Some(predicate) => Arc::new(SieveExec::new(Arc::new(Condition(moved(predicate)?)), requests)),
             None => requests,
         };
         let tallied: Arc<dyn ExecutionPlan> = Arc::new(tally(filtered));

@@ -30,7 +30,7 @@ use crate::source::parquet::{self, ParquetLog};
 use crate::source::rejects::Rejects;
 use crate::source::scan::LogScan;
 use crate::source::schema::LogSchema;
-use crate::source::sieve::SieveExec;
+use crate::source::sieve::{Condition, SieveExec};
 use crate::source::tally::TallyExec;
 
 /// All inputs of a request as one table.
@@ -156,7 +156,7 @@ impl Scans<'_> {
         let filtered = match &self.predicate {
             None => scan,
             Some(predicate) => match remapped(predicate, columns)? {
-                Some(predicate) => Arc::new(SieveExec::new(predicate, scan)),
+                Some(predicate) => Arc::new(SieveExec::new(Arc::new(Condition(predicate)), scan)),
                 None => scan,
             },
         };

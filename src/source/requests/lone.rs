@@ -4,22 +4,15 @@
 //! answer is thrown away and the question asked again: then the records of these ids are read apart and put together.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch};
-use datafusion::arrow::compute::filter_record_batch;
 use datafusion::common::hash_utils::RandomState;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties};
-use futures::StreamExt;
 
 use crate::profile::IdRule;
 use crate::record::Column;
+use crate::source::sieve::{Mesh, Sift, kept};
 
 /// The ids of one run, as far as they are known.
 #[derive(Debug, Default)]
@@ -103,15 +96,58 @@ pub enum Kept {
 
 /// Passes records on by how often their id stands in the logs. One without an id stands alone.
 #[derive(Debug)]
-pub struct LoneExec {
-    input: Arc<dyn ExecutionPlan>,
-    ids: Arc<IdRule>,
-    kept: Kept,
+pub struct ById {
+    pub ids: Arc<IdRule>,
+    pub kept: Kept,
 }
 
-impl LoneExec {
-    pub fn new(input: Arc<dyn ExecutionPlan>, ids: Arc<IdRule>, kept: Kept) -> Self {
-        Self { input, ids, kept }
+impl Mesh for ById {
+    fn describe(&self) -> String {
+        let kept = match self.kept {
+            Kept::Noted(_) | Kept::All => "all",
+            Kept::Lone(_) => "lone",
+            Kept::Repeated(_) => "repeated",
+        };
+        format!("ids, {kept}")
+    }
+
+    fn sift(&self) -> Box<dyn Sift> {
+        let noted = match &self.kept {
+            Kept::Noted(sightings) => Some(Noted { hashes: Vec::new(), is_whole: false, sightings: sightings.clone() }),
+            _ => None,
+        };
+        Box::new(Sifted { ids: self.ids.clone(), kept: self.kept.clone(), noted })
+    }
+}
+
+/// The ids of one stream.
+struct Sifted {
+    ids: Arc<IdRule>,
+    kept: Kept,
+    noted: Option<Noted>,
+}
+
+impl Sift for Sifted {
+    fn pass(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let (repeated, wanted) = match &self.kept {
+            Kept::Lone(repeated) => (repeated, false),
+            Kept::Repeated(repeated) => (repeated, true),
+            Kept::Noted(_) | Kept::All => {
+                if let Some(noted) = &mut self.noted {
+                    noted.hashes.extend(hashes(&batch, &self.ids).flatten());
+                }
+                return Ok(batch);
+            }
+        };
+        let is_kept = |hash: Option<u64>| Some(hash.is_some_and(|hash| repeated.contains(&hash)) == wanted);
+        let rows: BooleanArray = hashes(&batch, &self.ids).map(is_kept).collect();
+        kept(batch, &rows)
+    }
+
+    fn end(&mut self) {
+        if let Some(noted) = &mut self.noted {
+            noted.is_whole = true;
+        }
     }
 }
 
@@ -138,95 +174,4 @@ impl Drop for Noted {
         self.hashes.sort_unstable();
         self.sightings.add(std::mem::take(&mut self.hashes), self.is_whole);
     }
-}
-
-impl DisplayAs for LoneExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = match self.kept {
-            Kept::Noted(_) | Kept::All => "all",
-            Kept::Lone(_) => "lone",
-            Kept::Repeated(_) => "repeated",
-        };
-        write!(f, "LoneExec: {kept}")
-    }
-}
-
-impl ExecutionPlan for LoneExec {
-    fn name(&self) -> &str {
-        "LoneExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0), self.ids.clone(), self.kept.clone())))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let stream = self.input.execute(partition, context)?;
-        let (schema, ids) = (stream.schema(), self.ids.clone());
-        let kept: SendableRecordBatchStream = match self.kept.clone() {
-            Kept::All => return Ok(stream),
-            Kept::Noted(sightings) => {
-                let mut noted = Noted { hashes: Vec::new(), is_whole: false, sightings };
-                // the end of the stream is a step of its own
-                let steps = stream.map(Some).chain(futures::stream::iter([None]));
-                let passed = steps.filter_map(move |step| {
-                    match &step {
-                        Some(Ok(batch)) => noted.hashes.extend(hashes(batch, &ids).flatten()),
-                        Some(Err(_)) => {}
-                        None => noted.is_whole = true,
-                    }
-                    futures::future::ready(step)
-                });
-                Box::pin(RecordBatchStreamAdapter::new(schema, passed))
-            }
-            Kept::Lone(repeated) => Box::pin(RecordBatchStreamAdapter::new(
-                schema,
-                stream.map(move |batch| split(batch?, &ids, |hash| hash.is_none_or(|hash| !repeated.contains(&hash)))),
-            )),
-            Kept::Repeated(repeated) => Box::pin(RecordBatchStreamAdapter::new(
-                schema,
-                stream.map(move |batch| split(batch?, &ids, |hash| hash.is_some_and(|hash| repeated.contains(&hash)))),
-            )),
-        };
-        Ok(kept)
-    }
-}
-
-fn split(batch: RecordBatch, ids: &IdRule, is_kept: impl Fn(Option<u64>) -> bool) -> Result<RecordBatch> {
-    let kept: BooleanArray = hashes(&batch, ids).map(|hash| Some(is_kept(hash))).collect();
-    if kept.true_count() == batch.num_rows() {
-        return Ok(batch);
-    }
-    Ok(filter_record_batch(&batch, &kept)?)
 }
