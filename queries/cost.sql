@@ -152,28 +152,17 @@ WITH grouped AS (
   SELECT {{ keys }}{{ time }}currency, {{ sums(counts, "BIGINT") }}{{ sums(amounts, "DECIMAL(38, 18)") }}exact_sum(gpu_seconds) AS gpu_seconds
   FROM usage
   GROUP BY {{ keys }}{{ time }}currency
-),
-totalled AS (
-  SELECT *,
-{% for name in ["cost"] + rounded %}
-    sum({{ name }}) OVER side AS {{ name }}_total,
-{% endfor %}
--- a logged cost may be a credit, but no weight is below 0
-    count(cost) OVER side AS costs, least(0, floor(min(cost) OVER side)) AS base
-  FROM grouped
-  WINDOW side AS ({{ a_total }})
 )
 SELECT {{ keys }}{{ time }}currency, {{ counts | join(", ") }}, gpu_seconds,
 {% for name in rounded %}
-  CASE WHEN {{ name }} IS NOT NULL THEN coalesce(apportion(CAST({{ name }}_total AS DECIMAL(38, {{ places }})), {{ name }}, $places) OVER side, 0) END AS {{ name }},
+  round_together({{ name }}, $places) OVER side AS {{ name }},
 {% endfor %}
 {% if change %}
   CAST(CAST(price AS DECIMAL(38, {{ places }})) AS DECIMAL(38, 12)) AS price,
 {% endif %}
 -- that of free attempts alone says nothing where others are not known
-  CASE WHEN attempts > free + unknown + unpriced OR unknown + unpriced = 0 THEN CAST(
-    base + coalesce(apportion(CAST(cost_total - costs * base AS DECIMAL(38, {{ places }})), cost - base, $places) OVER side, 0) AS DECIMAL(38, 12)) END AS cost
-FROM totalled
+  CASE WHEN attempts > free + unknown + unpriced OR unknown + unpriced = 0 THEN coalesce(round_together(cost, $places) OVER side, 0) END AS cost
+FROM grouped
 WINDOW side AS ({{ a_total }} ORDER BY {{ keys }}{{ time }}currency)
 -- step: groups
 WITH

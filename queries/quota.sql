@@ -5,6 +5,7 @@
 -- example: quota --attribute spread --quiet-days zero --since 91d logs/
 -- sampled: refused
 -- lookback: history
+-- explode: business_line
 -- param: prices book none | the price book, prices.toml; also [prices] book in the config
 -- param: currency text | convert costs to this currency, by the book's dated rates
 -- param: warn number 80 0..100 | from this percentage of a cap or limit on the status is warn

@@ -4,6 +4,7 @@
 -- example: reconcile --bill invoice.csv --by day --tz UTC logs/
 -- example: reconcile --bill requests.csv --missing logs/
 -- sampled: refused
+-- explode: line model day
 -- param: bill bill ! | the invoice: CSV or Parquet, one row per charge, as in FOCUS or in a provider's export
 -- param: bill_map text | names of its columns, where they are not known by themselves: cost=Amount,since=Day
 -- param: prices book | the price book, prices.toml; also [prices] book in the config
@@ -638,6 +639,9 @@ FROM asked LEFT JOIN told ON asked.currency IS NOT DISTINCT FROM told.currency
 {% macro percent(part, whole) %}CAST(round(CAST(1000 * CAST({{ part }} AS DOUBLE) / nullif(CAST({{ whole }} AS DOUBLE), 0) AS DOUBLE)) / 10 AS VARCHAR){% endmacro %}
 WITH outside AS (
   SELECT sum(n) FILTER (WHERE arrived IS NULL AND NOT counted_in) AS undated, sum(n) FILTER (WHERE arrived IS NOT NULL AND NOT counted_in) AS outside,
+    sum(cost) FILTER (WHERE arrived IS NOT NULL AND NOT counted_in) AS outside_cost,
+    CASE WHEN count(DISTINCT money) FILTER (WHERE arrived IS NOT NULL AND NOT counted_in) = 1
+      THEN max(money) FILTER (WHERE arrived IS NOT NULL AND NOT counted_in) END AS outside_money,
     sum(n) FILTER (WHERE money IS NOT NULL AND asked IS NULL) AS other_money
   FROM placed
   LEFT JOIN (SELECT DISTINCT currency AS asked FROM lines) AS currencies ON money = asked
@@ -720,7 +724,8 @@ SELECT 3, '', 'matched', concat('the bill names requests: ', CAST(matched AS VAR
   ' are in the logs; --missing lists the others'), CAST(billed - matched AS BIGINT)
 FROM matched CROSS JOIN facts WHERE by_request
 UNION ALL
-SELECT 4, '', 'outside_periods', 'attempts outside the bill''s periods are in no row', CAST(outside AS BIGINT) FROM outside WHERE outside > 0
+SELECT 4, '', 'outside_periods', concat('attempts outside the bill''s periods are in no row',
+  CASE WHEN outside_money IS NOT NULL THEN concat(', though they cost ', {{ plain("outside_cost") }}, ' ', outside_money, ': does the bill lack days?') END), CAST(outside AS BIGINT) FROM outside WHERE outside > 0
 UNION ALL
 SELECT 5, '', 'undated', 'attempts without a time are in no row', CAST(undated AS BIGINT) FROM outside WHERE undated > 0
 UNION ALL

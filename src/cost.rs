@@ -14,6 +14,7 @@ pub mod charge;
 pub mod lock;
 pub mod offer;
 pub mod price;
+pub mod rounding;
 pub mod sanity;
 pub mod tables;
 

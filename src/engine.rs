@@ -129,6 +129,11 @@ pub fn in_words(error: DataFusionError) -> anyhow::Error {
         DataFusionError::ResourcesExhausted(_) => OutOfMemory.into(),
         DataFusionError::External(cause) => anyhow::anyhow!("{cause}"),
         DataFusionError::ParquetError(cause) => damaged_parquet(cause),
+        DataFusionError::ArrowError(cause, _) if matches!(cause.as_ref(), ArrowError::ArithmeticOverflow(_)) => {
+            anyhow::anyhow!(
+                "a number becomes too large to be counted with: some value of the logs, or of the price book, is absurd"
+            )
+        }
         DataFusionError::ArrowError(cause, _) if matches!(cause.as_ref(), ArrowError::ParquetError(_)) => {
             damaged_parquet(cause)
         }

@@ -248,6 +248,9 @@ impl Request {
         if matches!(ask, Ask::Pack { .. }) && !matches!(output.format, Format::Table | Format::Markdown) {
             return Err(Mistake::PackIsMarkdown);
         }
+        if matches!(ask, Ask::Pack { .. }) && output.explode.is_some() {
+            return Err(Mistake::PackInOne);
+        }
         if output.pivot.is_some()
             && matches!(ask, Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. })
         {

@@ -43,7 +43,7 @@ use crate::report::parameter::{ParameterValue, instant};
 use crate::report::template::{self, Filled};
 use crate::report::{Accounting, Note, Report};
 use crate::request::{
-    Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Request, Task, TimeRange, Word,
+    Ask, Color, Format, Generation, Latency, Limits, Matching, Method, Parameter, Request, Task, TimeRange, Word,
 };
 use crate::source::LogFile;
 use crate::source::logs::Logs;
@@ -136,46 +136,64 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
         logs.rejects.write_all(&logs.files, path)?;
     }
     if let Some(folder) = &request.output.explode {
-        explode(&mut report, folder, request.output.format)?;
+        explode(&mut report, folder, request, &logs)?;
     }
     let ending = show(&mut report, request, destination)?;
     Ok(if breached && ending != Ending::NotClean { Ending::Breached } else { ending })
 }
 
 /// Writes a statement for each of those whom the rows concern.
-fn explode(report: &mut Report, folder: &Path, format: Format) -> anyhow::Result<()> {
+fn explode(report: &mut Report, folder: &Path, request: &Request, logs: &Logs) -> anyhow::Result<()> {
+    /// Letters of a name that any file system takes.
+    const LONGEST: usize = 60;
+    let format = request.output.format;
     std::fs::create_dir_all(folder).with_context(|| format!("could not create the folder {}", folder.display()))?;
+    // two names that differ in case alone are one file on many disks
     let mut names = BTreeSet::new();
     for mut statement in report.statements()? {
         let label = statement.of.as_deref().unwrap_or("unknown");
-        let plain: String =
-            label.chars().map(|letter| if letter.is_alphanumeric() || letter == '_' { letter } else { '-' }).collect();
-        let taken = |name: &String| names.contains(name);
+        let letter = |letter: char| if letter.is_alphanumeric() || letter == '_' { letter } else { '-' };
+        let plain: String = label.chars().take(LONGEST).map(letter).collect();
         let numbered = (2..).map(|number| format!("{plain}-{number}"));
-        let Some(name) = std::iter::once(plain.clone()).chain(numbered).find(|name| !taken(name)) else { continue };
+        let mut free =
+            std::iter::once(plain.clone()).chain(numbered).filter(|name| !names.contains(&name.to_lowercase()));
+        let Some(name) = free.next() else { continue };
         let path = folder.join(format!("{name}.{}", format.ending()));
-        names.insert(name);
+        names.insert(name.to_lowercase());
+        let mistake = || ReportMistake::OutputIsAnInput { path: path.display().to_string(), what: "statements" };
+        anyhow::ensure!(!is_input(&path, request, logs), mistake());
         let destination = Destination::open(Some(&path), format)?;
         output::write(&mut statement.report, format, Style::default(), destination)?;
     }
     Ok(())
 }
 
-/// A report must not replace a log that it answers from, nor the rejects the report.
+/// A report must not replace a file that it answers from, nor the rejects the report.
 fn check_outputs(request: &Request, logs: &Logs) -> Result<(), ReportMistake> {
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let outputs = [(request.output.file.as_deref(), "report"), (request.rejects.as_deref(), "rejected records")];
     for (path, what) in outputs.into_iter().filter_map(|(path, what)| Some((path?, what))) {
-        let target = resolved(path);
-        let is_log = |file: &Arc<LogFile>| file.input.path().is_some_and(|log| resolved(log) == target);
-        if path.is_file() && logs.files.iter().any(is_log) {
-            return Err(ReportMistake::OutputIsALog { path: path.display().to_string(), what });
+        if is_input(path, request, logs) {
+            return Err(ReportMistake::OutputIsAnInput { path: path.display().to_string(), what });
         }
     }
     match (&request.output.file, &request.rejects) {
         (Some(report), Some(rejects)) if report == rejects => Err(ReportMistake::OneFileForTwo),
         _ => Ok(()),
     }
+}
+
+/// Whether a file is a log, the price book, or one that a parameter names.
+fn is_input(path: &Path, request: &Request, logs: &Logs) -> bool {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let target = resolved(path);
+    let is_log = |file: &Arc<LogFile>| file.input.path().is_some_and(|log| resolved(log) == target);
+    let given: &[Parameter] = match &request.ask {
+        Ask::Report { parameters, .. } | Ask::Run { parameters, .. } => parameters,
+        _ => &[],
+    };
+    let is_given = |parameter: &Parameter| resolved(Path::new(&parameter.value)) == target;
+    let is_book = request.money.book.as_deref().is_some_and(|book| resolved(book) == target);
+    path.is_file() && (is_book || logs.files.iter().any(is_log) || given.iter().any(is_given))
 }
 
 /// Whether `inspect` prints the records as they were read, rather than what they hold.
@@ -191,6 +209,11 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
     let context = session::session(&limits, spill)?;
     let catalog = Catalog::load(&request.queries)?;
     let (query, given) = asked(request, &catalog)?;
+    if let Some(query) = query.filter(|query| query.header.is_of_months) {
+        let refuse = |flag| ReportMistake::WholeMonths { report: query.name.clone(), flag };
+        anyhow::ensure!(request.predicate.is_none(), refuse("--where"));
+        anyhow::ensure!(request.time.is_whole_months(&request.zone), refuse("--since and --until"));
+    }
     if let (Some(query), Some(file)) = (query.filter(|query| query.header.is_kept), &request.output.file) {
         let (path, report) = (file.display().to_string(), query.name.clone());
         anyhow::ensure!(!file.exists(), ReportMistake::AlreadyKept { path, report });
@@ -397,8 +420,9 @@ async fn refuse_unknown_rates(context: &SessionContext, logs: &Logs, request: &R
 
 /// Records of a request in the logs of several roles are each counted, unless they are put together.
 fn several_roles(request: &Request, logs: &Logs, header: &Header) -> Option<Note> {
-    let is_of_requests =
-        matches!(request.ask, Ask::Latency(_) | Ask::Report { .. }) && header.sampled != Sampled::AsRecords;
+    let is_of_requests = !matches!(request.ask, Ask::Sql { .. } | Ask::Inspect { .. })
+        && header.sampled != Sampled::AsRecords
+        && !header.is_of_money();
     let roles = logs.roles();
     (is_of_requests && !request.merges && roles.len() > 1).then(|| Note {
         code: "several_roles".to_owned(),

@@ -2,6 +2,8 @@
 -- question: What did the month cost, by business line, model and price, to be stored so that it never changes?
 -- example: cost close --month 2025-06 --format json -o 2025-06.json logs/
 -- sampled: refused
+-- whole: months
+-- keeps: file
 -- param: prices book | the price book, prices.toml; also [prices] book in the config
 -- param: currency text | convert all to this currency, by the dated rates of the price book
 -- column: month | the local month

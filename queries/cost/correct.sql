@@ -3,10 +3,11 @@
 -- example: cost correct --closed 2025-06.json logs/
 -- example: cost correct --closed 2025-06.json --focus --account acct-7 --format csv logs/
 -- sampled: refused
+-- whole: months
 -- param: closed table ! | what `cost close` wrote, as json, jsonl or parquet; its figures stay as they are
 -- param: prices book | the price book, prices.toml; also [prices] book in the config
 -- param: currency text | convert all to this currency, as when the month was closed
--- param: fail_on choice never warning | exit with 3 where a closed month has changed
+-- param: fail_on choice error warning never | exit with 3 where a closed month has changed
 -- param: focus flag false | write the corrections as FOCUS 1.2 rows, billed in the month of today
 -- param: account text | BillingAccountId of FOCUS rows
 -- param: account_name text | BillingAccountName

@@ -28,7 +28,14 @@ pub(super) fn money(table: &mut Table, folder: &Path) -> Result<MoneySettings, M
         settings.shared = allocation.tables("shared")?.into_iter().map(shared).collect::<Result<_, _>>()?;
         allocation.finish()?;
     }
-    settings.quotas = table.tables("quota")?.into_iter().map(quota).collect::<Result<_, _>>()?;
+    for entry in table.tables("quota")? {
+        let span = entry.mistake("a second [[quota]] of this business line: put its caps into one");
+        let quota = quota(entry)?;
+        if settings.quotas.iter().any(|other| other.line == quota.line) {
+            return Err(span);
+        }
+        settings.quotas.push(quota);
+    }
     Ok(settings)
 }
 
@@ -74,6 +81,10 @@ fn quota(mut table: Table) -> Result<Quota, Mistake> {
     let Some(line) = line else {
         return Err(table.mistake("a [[quota]] needs a business_line"));
     };
+    let caps = [tokens, tokens_per_minute, tokens_per_hour, requests_per_minute];
+    if caps.iter().all(Option::is_none) && cost.is_none() {
+        return Err(table.mistake("a [[quota]] needs a cap: tokens or cost of a month, tokens_per_minute, tokens_per_hour or requests_per_minute"));
+    }
     let currency = cost.map(|_| currency.unwrap_or_else(|| "USD".to_owned()));
     Ok(Quota { line, tokens, cost, currency, tokens_per_minute, tokens_per_hour, requests_per_minute })
 }

@@ -148,6 +148,7 @@ const FIELDS: [(&str, &[&str]); 13] = [
 /// It cannot be read, a column is not there, or a value is no date or number; the message says where.
 pub fn read(path: &Path, map: &str, request: &Request) -> anyhow::Result<RecordBatch> {
     let table = Table::read(path)?;
+    ensure!(!table.rows.is_empty(), ReportMistake::EmptyBill { path: path.display().to_string() });
     let columns = table.columns(map)?;
     ensure!(columns.contains_key("cost"), ReportMistake::NoBillColumn { what: "cost", names: table.names.join(", ") });
     let in_cents = table.is_in_cents(&columns);
@@ -173,7 +174,10 @@ struct Table {
 
 impl Table {
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let bytes = std::fs::read(path)?;
+        let bytes = std::fs::read(path).map_err(|error| ReportMistake::UnreadableBill {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
         if bytes.starts_with(b"PAR1") { Self::parquet(path) } else { Self::csv(&bytes) }
     }
 
@@ -238,7 +242,8 @@ impl Table {
             let known = || FIELDS.iter().map(|(field, _)| *field);
             let Some(field) = known().find(|known| *known == field.trim()) else {
                 let hint = suggestion(field.trim(), known());
-                bail!(ReportMistake::NoBillField { field: field.trim().to_owned(), hint });
+                let known = known().collect::<Vec<_>>().join(", ");
+                bail!(ReportMistake::NoBillField { field: field.trim().to_owned(), hint, known });
             };
             let position = self.names.iter().position(|own| own == name.trim());
             let column = position.with_context(|| ReportMistake::NoBillName {
@@ -287,9 +292,12 @@ impl Line {
                 name => field(name).map(str::to_owned),
             }),
             tokens: quantity.and_then(|quantity| tokens(quantity, &unit)),
-            requests: field("requests")
-                .map(|text| count(text.as_bytes()).ok().with_context(|| wrong("requests", text)))
-                .transpose()?,
+            requests: match field("requests") {
+                Some(text) => Some(count(text.as_bytes()).ok().with_context(|| wrong("requests", text))?),
+                // a fee for each request has their number as its quantity
+                None if unit.contains("request") => quantity.and_then(|quantity| tokens(quantity, "")),
+                None => None,
+            },
             cost: field("cost").map(|text| amount(text, 12)).transpose()?,
             currency: field("currency").map(str::to_uppercase),
             category: category(field("category").unwrap_or_default()),

@@ -85,7 +85,22 @@ impl Book {
         let mut rates: Vec<ExchangeRate> =
             table.tables("rate")?.into_iter().map(|rate| reading.rate(rate)).collect::<Result<_, _>>()?;
         rates.sort_by_key(|rate| rate.since);
-        let pools = table.tables("pool")?.into_iter().map(|pool| reading.pool(pool)).collect::<Result<_, _>>()?;
+        let is_twice = |(number, rate): (usize, &ExchangeRate)| {
+            rates[..number]
+                .iter()
+                .any(|other| (&other.from, &other.to, other.since) == (&rate.from, &rate.to, rate.since))
+        };
+        if let Some((_, rate)) = rates.iter().enumerate().find(|(number, rate)| is_twice((*number, rate))) {
+            return Err(table.mistake(&format!("two rates from {} to {} begin on the same day", rate.from, rate.to)));
+        }
+        let pools: Vec<Pool> =
+            table.tables("pool")?.into_iter().map(|pool| reading.pool(pool)).collect::<Result<_, _>>()?;
+        let is_twice = |(number, pool): &(usize, &Pool)| {
+            pools[..*number].iter().any(|other| (&other.name, other.since) == (&pool.name, pool.since))
+        };
+        if let Some((_, pool)) = pools.iter().enumerate().find(is_twice) {
+            return Err(table.mistake(&format!("two pools `{}` begin on the same day", pool.name)));
+        }
         table.finish()?;
         let digest = lock::digest(text)[..16].to_owned();
         Ok(Book { name, models, rates, pools, digest, currency })
@@ -185,8 +200,10 @@ impl Reading<'_> {
             }
         }
         table.finish()?;
-        if base.input.is_none() && base.total.is_none() && base.output.is_none() {
-            return Err(table.mistake("a [[model.price]] needs input and output prices per 1M tokens, or total"));
+        if base.input.is_none() && base.total.is_none() {
+            return Err(table.mistake(
+                "a [[model.price]] needs a price of input tokens per 1M, \"0\" where they are free, or of the total",
+            ));
         }
         Ok(Price { since, since_text, currency, base, long, tiers })
     }
@@ -207,7 +224,7 @@ impl Reading<'_> {
 
     fn pool(&self, mut table: Table) -> Result<Pool, Mistake> {
         let name = table.text("name")?;
-        let gpus = table.take("gpus").map(|value| value.integer()).transpose()?;
+        let gpus = table.take("gpus").map(|value| gpus(&value)).transpose()?;
         let gpu_hour = table.take("gpu_hour").map(|value| positive(&value)).transpose()?;
         let (since, _) = self.day(&mut table, "from")?;
         let currency = currency(&mut table)?.unwrap_or_else(|| self.currency.to_owned());
@@ -249,6 +266,13 @@ impl Reading<'_> {
     }
 }
 
+fn gpus(value: &Value) -> Result<i64, Mistake> {
+    match value.integer()? {
+        gpus @ 1..=1_000_000 => Ok(gpus),
+        _ => Err(value.mistake("a pool has 1 to 1,000,000 GPUs")),
+    }
+}
+
 fn tier(mut table: Table) -> Result<Tier, Mistake> {
     let factor = table.take("factor").map(|value| factor(&value)).transpose()?;
     let classes = classes(&mut table)?;
@@ -279,6 +303,9 @@ fn long(table: &mut Table) -> Result<Vec<Long>, Mistake> {
             return Err(entry
                 .mistake("a price of long prompts needs above (input tokens) and mode (\"whole\" or \"marginal\")"));
         };
+        if above < 1 || all.iter().any(|other: &Long| other.above == above) {
+            return Err(entry.mistake("the thresholds of long prompts are above 0, and each stands once"));
+        }
         all.push(Long { above, mode, classes });
     }
     all.sort_by_key(|long| long.above);

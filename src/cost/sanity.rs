@@ -1,5 +1,7 @@
 //! Prices that cannot be meant: a price per token where one per million is due, a cached token dearer than a fresh one.
 
+use std::collections::HashMap;
+
 use super::book::Book;
 use super::offer::Model;
 use super::price::{Classes, Price, Tier};
@@ -37,10 +39,11 @@ const ONE: Money = 10i128.pow(FACTOR_SCALE as u32);
 
 /// All findings, in the order of the book.
 pub fn findings(book: &Book) -> Vec<Finding> {
-    let mut checking = Checking { found: Vec::new() };
-    for (index, model) in book.models.iter().enumerate() {
-        checking.names(model, &book.models[..index]);
+    let mut checking = Checking { found: Vec::new(), names: HashMap::new() };
+    for model in &book.models {
+        checking.names(model);
         model.prices.iter().for_each(|price| checking.price(model, price));
+        model.prices.windows(2).for_each(|pair| checking.jump(model, &pair[0], &pair[1]));
         if model.source.is_none() {
             checking.note(Severity::Info, &model.name, "no source: nobody can check the price".to_owned());
         }
@@ -59,31 +62,39 @@ pub fn findings(book: &Book) -> Vec<Finding> {
     checking.found
 }
 
-struct Checking {
+/// Findings that a new one is compared with.
+const RECENT: usize = 32;
+
+struct Checking<'a> {
     found: Vec<Finding>,
+    /// The models of the names so far, by provider and name.
+    names: HashMap<(Option<&'a str>, String), &'a str>,
 }
 
-impl Checking {
+impl<'a> Checking<'a> {
     fn note(&mut self, severity: Severity, subject: &str, text: String) {
         let finding = Finding { severity, subject: subject.to_owned(), text };
-        if !self.found.contains(&finding) {
+        // tiers and lengths of one price often say the same
+        if !self.found.iter().rev().take(RECENT).any(|other| *other == finding) {
             self.found.push(finding);
         }
     }
 
-    fn names(&mut self, model: &Model, before: &[Model]) {
+    fn names(&mut self, model: &'a Model) {
         if model.patterns.iter().any(|(pattern, _)| pattern.chars().all(|letter| letter == '*')) {
             let text = "the pattern * fits every model: none will ever be unpriced".to_owned();
             self.note(Severity::Warning, &model.name, text);
         }
-        let names = |model: &Model| {
-            let aliases = model.aliases.iter().map(|alias| alias.to_lowercase());
-            std::iter::once(model.name.to_lowercase()).chain(aliases).collect::<Vec<_>>()
-        };
-        for other in before.iter().filter(|other| other.provider == model.provider) {
-            for name in names(model).into_iter().filter(|name| names(other).contains(name)) {
-                let text = format!("{name} is a name of {} too, which stands before it and is taken", other.name);
-                self.note(Severity::Error, &model.name, text);
+        let provider = model.provider.as_deref();
+        for name in std::iter::once(&model.name).chain(&model.aliases).map(|name| name.to_lowercase()) {
+            match self.names.get(&(provider, name.clone())) {
+                Some(other) if *other != model.name => {
+                    let text = format!("{name} is a name of {other} too, which stands before it and is taken");
+                    self.note(Severity::Error, &model.name, text);
+                }
+                _ => {
+                    self.names.insert((provider, name), &model.name);
+                }
             }
         }
     }
@@ -98,9 +109,6 @@ impl Checking {
         if price.base.total.is_some() && price.base.named().count() > 1 {
             let text = "the total is billed: the prices of single classes are never used".to_owned();
             self.note(Severity::Warning, &subject, text);
-        }
-        if price.base.total.is_none() && price.base.input.is_none() {
-            self.note(Severity::Error, &subject, "no price of input tokens: prompts cost nothing".to_owned());
         }
         if price.base.cached.is_none() && price.base.total.is_none() {
             let text = "no price of cached tokens: they cost what other input tokens cost".to_owned();
@@ -129,6 +137,19 @@ impl Checking {
             if long.classes.input.zip(price.base.input).is_some_and(|(long, base)| long < base) {
                 let text = format!("prompts above {} tokens are cheaper than short ones", long.above);
                 self.note(Severity::Warning, &subject, text);
+            }
+        }
+    }
+
+    /// A new price that is another order than the one before.
+    fn jump(&mut self, model: &Model, before: &Price, after: &Price) {
+        for (name, price) in after.base.named() {
+            let was = before.base.named().find(|(other, _)| *other == name).map(|(_, price)| price);
+            let is_jump = was.is_some_and(|was| was > 0 && price > 0 && (price / was >= 20 || was / price >= 20));
+            if is_jump && before.currency == after.currency {
+                let day = after.since_text.as_deref().unwrap_or_default();
+                let text = format!("{name} changes by a factor of 20 or more from {day} on");
+                self.note(Severity::Warning, &model.name, text);
             }
         }
     }
@@ -169,6 +190,11 @@ impl Checking {
                 subject,
                 "a cache write of an hour costs less than one of five minutes".to_owned(),
             );
+        }
+        let far_above =
+            classes.output.zip(classes.input).is_some_and(|(output, input)| input > 0 && output > 50 * input);
+        if far_above {
+            self.note(Severity::Warning, subject, "an output token costs more than 50 input tokens".to_owned());
         }
         if above(classes.input, classes.output) && classes.output.is_some_and(|output| output > 0) {
             self.note(Severity::Warning, subject, "an output token costs less than an input token".to_owned());

@@ -9,6 +9,7 @@
 //! | `weighted_percentiles(x, [0.5], w)`, `weighted_percentiles_nearest` | percentiles of a sample each of whose values stands for w |
 //! | `breakdown(hour, cell, error, seen, a, b, ..)` | how often each value of a, of b .. comes, in one pass |
 //! | `draw(text, seed)` | a number by chance, the same for the same text |
+//! | `round_together(amount, places)` | amounts in fewer decimals that still add up (a window function) |
 //! | `readable(number)` | a number as a sentence writes it |
 //! | `normal_reason(finish_reason)` | why generation ended, in one of a few words |
 //! | `text_features(a, b, ..)` | control characters, personal data and secrets in texts |
@@ -53,6 +54,7 @@ mod prefix_cache;
 mod quantile;
 mod readable;
 mod replay_prefixes;
+mod round_together;
 mod samples;
 mod selection;
 mod state;
@@ -81,6 +83,7 @@ use percentile_cont::PercentileCont;
 use percentiles::Percentiles;
 use readable::Readable;
 use replay_prefixes::ReplayPrefixes;
+use round_together::RoundTogether;
 use text_features::TextFeatures;
 use weighted_percentiles::WeightedPercentiles;
 
@@ -98,6 +101,7 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::nearest()));
     ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
     ctx.register_udwf(WindowUDF::new_from_impl(Apportion::new()));
+    ctx.register_udwf(WindowUDF::new_from_impl(RoundTogether::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(Draw::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(NormalReason::new()));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Schema};
 
+use crate::cost::rounding::{nearest, rounded};
 use crate::report::{Report, Rows};
 
 /// Decimals from which on an amount is exact rather than one that people wrote.
@@ -15,6 +16,10 @@ const EXACT: i8 = 7;
 
 /// Rounds the money of a report for people.
 pub fn round_money(report: &mut Report) -> anyhow::Result<()> {
+    // prices, which no log tells, have the decimals that they have
+    if !report.reads_logs {
+        return Ok(());
+    }
     let schema = report.rows.schema().clone();
     let exact: Vec<(usize, i8)> = schema
         .fields()
@@ -57,7 +62,7 @@ pub fn round_money(report: &mut Report) -> anyhow::Result<()> {
         if let (Some(batch), Some(total)) = (&totals, total) {
             let mut row = batch.columns().to_vec();
             let mut fields: Vec<Arc<Field>> = batch.schema().fields().iter().cloned().collect();
-            row[index] = of_kind(vec![Some(half_even(total, unit))])?;
+            row[index] = of_kind(vec![Some(nearest(total, unit))])?;
             fields[index] = field(&fields[index]);
             totals = Some(RecordBatch::try_new(Arc::new(Schema::new(fields)), row)?);
         }
@@ -84,49 +89,9 @@ fn places(amounts: impl Iterator<Item = i128>, scale: i8) -> i8 {
     needed.clamp(2, most.min(scale))
 }
 
-/// The amounts in units; where they are the total, so that they still are, the largest remainders rounded up.
-fn rounded(values: &[Option<i128>], total: Option<i128>, unit: i128) -> Vec<Option<i128>> {
-    let sum = values.iter().flatten().sum::<i128>();
-    if total != Some(sum) {
-        return values.iter().map(|value| value.map(|value| half_even(value, unit))).collect();
-    }
-    let mut parts: Vec<Option<i128>> = values.iter().map(|value| value.map(|value| value.div_euclid(unit))).collect();
-    let left = half_even(sum, unit) - parts.iter().flatten().sum::<i128>();
-    let remainder = |row: usize| values[row].map_or(0, |value| value.rem_euclid(unit));
-    let mut order: Vec<usize> = (0..values.len()).filter(|row| values[*row].is_some()).collect();
-    order.sort_by_key(|row| (std::cmp::Reverse(remainder(*row)), *row));
-    for row in order.into_iter().take(usize::try_from(left).unwrap_or_default()) {
-        parts[row] = parts[row].map(|part| part + 1);
-    }
-    parts
-}
-
-fn half_even(value: i128, unit: i128) -> i128 {
-    let (whole, rest) = (value.div_euclid(unit), value.rem_euclid(unit));
-    let up = rest * 2 > unit || (rest * 2 == unit && whole % 2 != 0);
-    whole + i128::from(up)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const CENT: i128 = 10_000_000_000;
-
-    #[test]
-    fn amounts_that_add_up_still_do_when_they_are_rounded() {
-        let third = 100 * 100 * CENT / 3;
-        let values = [Some(third + 1), Some(third), None, Some(third)];
-        let total = values.iter().flatten().sum();
-        assert_eq!(rounded(&values, Some(total), CENT), [Some(3334), Some(3333), None, Some(3333)]);
-        assert_eq!(rounded(&values, None, CENT), [Some(3333), Some(3333), None, Some(3333)]);
-    }
-
-    #[test]
-    fn credits_are_rounded_like_costs() {
-        let values = [Some(-CENT / 2), Some(-CENT / 2), Some(3 * CENT)];
-        assert_eq!(rounded(&values, Some(2 * CENT), CENT), [Some(0), Some(-1), Some(3)]);
-    }
 
     #[test]
     fn an_amount_below_a_cent_is_not_shown_as_nothing() {

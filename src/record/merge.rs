@@ -64,7 +64,7 @@ impl<R> Merged<R> {
     }
 
     /// The request attempt by attempt, as the role that saw most of them tells, of equals the first of `roles`. What other
-    /// roles saw goes to the attempt that began nearest, in order where they saw as many.
+    /// roles saw goes to the attempt that began nearest, in order, and no two of them to the same.
     pub fn by_attempt(&self, roles: [Role; 3], start: impl Fn(&R) -> Option<i64>) -> Vec<Self>
     where
         R: Clone,
@@ -76,16 +76,14 @@ impl<R> Merged<R> {
             attempts.iter().map(|attempt| Merged { roles: vec![(leading, vec![attempt.clone()])] }).collect();
         let began = |attempt: &[R]| attempt.iter().find_map(&start);
         for (role, others) in self.roles.iter().filter(|(role, _)| *role != leading) {
+            // each call of the one is another call of the other, in the same order
+            let mut free = 0;
             for (number, other) in others.iter().enumerate() {
-                let nearest = match others.len() == attempts.len() {
-                    true => Some(number),
-                    false => (0..attempts.len()).min_by_key(|&at| (distance(began(&attempts[at]), began(other)), at)),
-                };
-                let Some(part) = nearest.and_then(|at| parts.get_mut(at)) else { continue };
-                match part.roles.iter_mut().find(|(known, _)| known == role) {
-                    Some((_, seen)) => seen.push(other.clone()),
-                    None => part.roles.push((*role, vec![other.clone()])),
-                }
+                let last = attempts.len() - (others.len() - number);
+                let nearest =
+                    (free..=last).min_by_key(|&at| (distance(began(&attempts[at]), began(other)), at)).unwrap_or(free);
+                free = nearest + 1;
+                parts[nearest].roles.push((*role, vec![other.clone()]));
             }
         }
         parts

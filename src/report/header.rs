@@ -42,6 +42,8 @@ pub struct Header {
     pub details: Vec<String>,
     /// Its times are in UTC, whatever the zone of the report.
     pub in_utc: bool,
+    /// It is about all requests of whole months: no condition, and no other range of time.
+    pub is_of_months: bool,
     /// Its file must not be there yet: what it stores never changes.
     pub is_kept: bool,
 }
@@ -106,6 +108,7 @@ impl Header {
             "explode" => self.statements = value.split_whitespace().map(str::to_owned).collect(),
             "detail" => self.details = value.split_whitespace().map(str::to_owned).collect(),
             "times" => self.in_utc = value == "utc",
+            "whole" => self.is_of_months = value == "months",
             "keeps" => self.is_kept = value == "file",
             "lookback" => self.lookback = Some(value.to_owned()),
             "place" => self.place = Some(value.to_owned()),

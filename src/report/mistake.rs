@@ -45,20 +45,28 @@ pub enum ReportMistake {
     NoRuleColumn { report: String, name: String, names: String },
     #[error("{path} is there already, and what `{report}` stores never changes: name another file")]
     AlreadyKept { path: String, report: String },
+    #[error("`{report}` is about all requests of a month: drop {flag}")]
+    WholeMonths { report: String, flag: &'static str },
+    #[error("could not read the invoice {path}: {reason}")]
+    UnreadableBill { path: String, reason: String },
+    #[error("the invoice {path} has a header and no line")]
+    EmptyBill { path: String },
+    #[error("`{name}` of `{report}` is no number: a limit needs one")]
+    NoRuleNumber { report: String, name: String },
     #[error("the invoice has no column of {what}: say which with --bill-map {what}=NAME (it has {names})")]
     NoBillColumn { what: &'static str, names: String },
     #[error("--bill-map {text}: write what=column, as in cost=Amount,since=Day")]
     NotABillMap { text: String },
-    #[error("--bill-map: a line of an invoice has no `{field}`{hint}")]
-    NoBillField { field: String, hint: String },
+    #[error("--bill-map: a line of an invoice has no `{field}`{hint} (it has {known})")]
+    NoBillField { field: String, hint: String, known: String },
     #[error("--bill-map: the invoice has no column `{name}` (it has {names})")]
     NoBillName { name: String, names: String },
     #[error("could not read {path}: {reason}")]
     NoAnswerFile { path: String, reason: String },
     #[error("{path} holds no rows of an answer: write it with --format json, jsonl or parquet, and -o")]
     NotAnAnswer { path: String },
-    #[error("{path} is one of the logs: name another file for the {what}")]
-    OutputIsALog { path: String, what: &'static str },
+    #[error("{path} is read by this command: name another file for the {what}")]
+    OutputIsAnInput { path: String, what: &'static str },
     #[error("-o and --rejects name the same file: the one would replace the other")]
     OneFileForTwo,
     #[error("`{sql}` is no condition: it must be true or false for a record, as in --where \"input_tokens > 8192\"")]

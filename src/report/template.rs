@@ -38,8 +38,11 @@ impl<'a> Filled<'a> {
         for parameter in &query.header.parameters {
             if !values.contains_key(&parameter.name) {
                 let default = parameter.value(&parameter.default, &request.clock());
-                let default = default
-                    .with_context(|| format!("the default of `{}` in {} is wrong", parameter.name, query.origin))?;
+                let default = match default {
+                    Err(error) if parameter.default == parameter::REQUIRED => return Err(error),
+                    default => default
+                        .with_context(|| format!("the default of `{}` in {} is wrong", parameter.name, query.origin))?,
+                };
                 values.insert(parameter.name.clone(), default);
             }
         }

@@ -66,6 +66,8 @@ pub enum Mistake {
     PricesChanged { book: PathBuf, lock: PathBuf },
     #[error("`report` writes Markdown: drop --format, or ask the reports one by one")]
     PackIsMarkdown,
+    #[error("`report` is one document: --explode is for the reports in it, as in infer-stats cost --explode DIR")]
+    PackInOne,
     #[error("could not read the policy {path}")]
     UnreadablePolicy {
         path: PathBuf,

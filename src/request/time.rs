@@ -52,6 +52,15 @@ impl TimeRange {
 }
 
 impl TimeRange {
+    /// Whether it begins and ends with months of a zone, or is open.
+    pub fn is_whole_months(&self, zone: &Zone) -> bool {
+        let begins = |time: Timestamp| {
+            let local = time.to_zoned_datetime(zone.rules.clone());
+            local.day() == 1 && local.start_of_day().is_ok_and(|start| start.timestamp() == time)
+        };
+        self.since.is_none_or(begins) && self.until.is_none_or(begins)
+    }
+
     /// When the period before began: the month before a month, else as long as the range is; None of an open range.
     pub fn before(&self, zone: &Zone) -> Option<Timestamp> {
         let (since, until) = (self.since?, self.until?);

@@ -169,6 +169,8 @@ fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
         names: schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", "),
     };
     let index = schema.index_of(column).ok().with_context(|| no_column(column))?;
+    let is_number = schema.field(index).data_type().is_numeric();
+    anyhow::ensure!(is_number, ReportMistake::NoRuleNumber { report: rule.report.clone(), name: column.clone() });
     let wanted =
         rows.iter().map(|(name, value)| Ok((schema.index_of(name).ok().with_context(|| no_column(name))?, value)));
     let wanted: Vec<(usize, &String)> = wanted.collect::<anyhow::Result<_>>()?;
@@ -287,7 +289,10 @@ fn text(array: &ArrayRef, row: usize) -> anyhow::Result<Option<String>> {
 fn labels(batch: &RecordBatch, row: usize) -> anyhow::Result<String> {
     let mut labels = Vec::new();
     for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-        let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8);
+        let is_text = matches!(
+            field.data_type(),
+            DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::Timestamp(_, _)
+        );
         if is_text && field.name() != "severity" {
             labels.extend(text(array, row)?);
         }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
 use crate::cost::bill;
-use crate::cost::book::Book;
+use crate::cost::book::{Book, currency_code};
 use crate::cost::sanity::{self, Severity};
 use crate::cost::tables::tables;
 use crate::engine;
@@ -42,6 +42,9 @@ pub(super) fn register(
         ParameterValue::Book(path) => Some(path.clone()),
         _ => None,
     });
+    if let Some(ParameterValue::Text(text)) = values.get("currency") {
+        currency_code(text)?;
+    }
     let path = typed.or_else(|| request.money.book.clone());
     // the cost as the logs state it needs no prices
     let is_logged = values.get("method") == Some(&ParameterValue::Text("logged".to_owned()));

@@ -41,7 +41,9 @@ pub(super) async fn pack(
         let given = given.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let book = prices.filter(|_| OF_MONEY.contains(&name)).map(|path| ("prices", path.display().to_string()));
         let parameters = given.chain(book).map(|(name, value)| Parameter { name: name.to_owned(), value }).collect();
-        let question = Request { ask: Ask::Run { name: name.to_owned(), parameters }, ..request.clone() };
+        // a request that several logs saw is one; an audit is of the logs themselves
+        let merges = request.merges || (name != "audit" && logs.roles().len() > 1);
+        let question = Request { ask: Ask::Run { name: name.to_owned(), parameters }, merges, ..request.clone() };
         match Box::pin(ask(&question, logs, spill)).await {
             Ok(report) => {
                 source = report.source.clone();

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::{Ending, print};
@@ -12,7 +11,7 @@ use crate::cost::sanity::{self, Finding, Severity};
 use crate::cost::{lock, tables};
 use crate::output::{self, Destination, Style};
 use crate::report::Report;
-use crate::request::{BookQuestion, Pricing};
+use crate::request::{BookQuestion, Mistake, Pricing};
 
 /// A price book to begin with.
 const EXAMPLE: &str = include_str!("../../prices.example.toml");
@@ -46,7 +45,7 @@ pub(super) fn pricing(pricing: &Pricing) -> anyhow::Result<Ending> {
 }
 
 fn text(book: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(book).with_context(|| format!("could not read the price book {}", book.display()))
+    Ok(std::fs::read_to_string(book).map_err(|reason| Mistake::UnreadablePrices { path: book.to_owned(), reason })?)
 }
 
 fn findings(found: &[Finding]) -> anyhow::Result<RecordBatch> {

@@ -58,18 +58,26 @@ impl ScalarUDFImpl for MatchId {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let ids = as_string_view_array(&arrays[0])?;
         let bare = |id| self.rule.bare(id);
+        let named = |id: &str| !is_placeholder(id);
         if self.assigned.is_empty() {
-            if ids.iter().flatten().all(|id| bare(id).len() == id.len()) {
+            if ids.iter().flatten().all(|id| bare(id).len() == id.len() && named(id)) {
                 return Ok(ColumnarValue::Array(arrays[0].clone()));
             }
-            let bare: StringViewArray = ids.iter().map(|id| id.map(bare)).collect();
+            let bare: StringViewArray = ids.iter().map(|id| id.filter(|id| named(id)).map(bare)).collect();
             return Ok(ColumnarValue::Array(Arc::new(bare)));
         }
         let (files, offsets) = (as_string_view_array(&arrays[1])?, as_int64_array(&arrays[2])?);
         let matched = |row: usize| {
-            let id = ids.is_valid(row).then(|| bare(ids.value(row)));
+            let id = ids.is_valid(row).then(|| ids.value(row)).filter(|id| named(id)).map(bare);
             self.assigned.get(id, files.value(row), offsets.value(row)).or(id)
         };
         Ok(ColumnarValue::Array(Arc::new((0..ids.len()).map(matched).collect::<StringViewArray>())))
     }
+}
+
+/// Whether a text stands where nobody had an id: what shares it is not one request.
+pub(super) fn is_placeholder(id: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["unknown", "n/a", "na", "nil", "none", "null", "undefined", "00000000-0000-0000-0000-000000000000"];
+    id == "0" || WORDS.iter().any(|word| word.eq_ignore_ascii_case(id))
 }

@@ -10,6 +10,7 @@ use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch};
 use datafusion::common::hash_utils::RandomState;
 use datafusion::error::Result;
 
+use super::id::is_placeholder;
 use crate::profile::IdRule;
 use crate::record::Column;
 use crate::source::sieve::{Mesh, Sift, kept};
@@ -156,7 +157,7 @@ fn hashes<'a>(batch: &'a RecordBatch, rule: &'a IdRule) -> impl Iterator<Item = 
     use std::hash::BuildHasher;
     let state = RandomState::with_seed(0);
     let ids = batch.column_by_name(Column::RequestId.name()).map(|ids| ids.as_string_view().iter());
-    let hash = move |id: Option<&str>| id.map(|id| state.hash_one(rule.bare(id)));
+    let hash = move |id: Option<&str>| id.filter(|id| !is_placeholder(id)).map(|id| state.hash_one(rule.bare(id)));
     let without = if ids.is_none() { batch.num_rows() } else { 0 };
     ids.into_iter().flatten().map(hash).chain(std::iter::repeat_n(None, without))
 }
