@@ -203,7 +203,7 @@ fn prints_records(request: &Request) -> bool {
 
 /// Runs the question's statement over the logs.
 async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Report> {
-    logs.sightings.forget();
+    logs.sightings.forget(&request.limits);
     // Records are printed in the order of the logs, which one thread keeps.
     let limits = if prints_records(request) { Limits { threads: 1, ..request.limits } } else { request.limits };
     let context = session::session(&limits, spill)?;

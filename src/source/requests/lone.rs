@@ -13,6 +13,7 @@ use datafusion::error::Result;
 use super::id::is_placeholder;
 use crate::profile::IdRule;
 use crate::record::Column;
+use crate::request::Limits;
 use crate::source::sieve::{Mesh, Sift, kept};
 
 /// The ids of one run, as far as they are known.
@@ -25,11 +26,16 @@ pub struct Sightings {
 struct State {
     /// Some scan notes the ids; a second one would see each of them again.
     noting: bool,
+    /// So many ids are noted by each stream at most; None: all.
+    most: Option<usize>,
     seen: Vec<u64>,
-    /// Streams that were not read to their end: what they would have seen is not known.
+    /// Streams of which not all was noted: what else they would have seen is not known.
     cut_off: usize,
     known: Known,
 }
+
+/// The part of the memory that noted ids may take.
+const SHARE: usize = 4;
 
 /// What is known of the ids.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +45,7 @@ pub enum Known {
     Nothing,
     /// These are of several records, as hashes, and no others.
     Repeated(Arc<HashSet<u64>>),
-    /// Not all records were looked at.
+    /// All records are to be sorted: not all were looked at, or nearly all have an id in common with another.
     TooLittle,
 }
 
@@ -53,8 +59,10 @@ impl Sightings {
     }
 
     /// Nothing is known of the ids in another stretch of time.
-    pub fn forget(&self) {
-        *self.held() = State::default();
+    pub fn forget(&self, limits: &Limits) {
+        let bytes = limits.memory.and_then(|bytes| usize::try_from(bytes).ok());
+        let most = bytes.map(|bytes| bytes / SHARE / limits.threads.max(1) / size_of::<u64>());
+        *self.held() = State { most, ..State::default() };
     }
 
     /// Whether the caller is the one to note the ids.
@@ -77,8 +85,9 @@ impl Sightings {
         let mut seen = std::mem::take(&mut state.seen);
         seen.sort();
         let repeated: HashSet<u64> = seen.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-        let again = !repeated.is_empty() || state.cut_off > 0;
-        state.known = if state.cut_off > 0 { Known::TooLittle } else { Known::Repeated(Arc::new(repeated)) };
+        let is_sorted = state.cut_off > 0 || repeated.len() > seen.len() / SHARE;
+        let again = is_sorted || !repeated.is_empty();
+        state.known = if is_sorted { Known::TooLittle } else { Known::Repeated(Arc::new(repeated)) };
         again
     }
 }
@@ -114,7 +123,7 @@ impl Mesh for ById {
 
     fn sift(&self) -> Box<dyn Sift> {
         let noted = match &self.kept {
-            Kept::Noted(sightings) => Some(Noted { hashes: Vec::new(), is_whole: false, sightings: sightings.clone() }),
+            Kept::Noted(sightings) => Some(Noted::new(sightings.clone())),
             _ => None,
         };
         Box::new(Sifted { ids: self.ids.clone(), kept: self.kept.clone(), noted })
@@ -134,7 +143,7 @@ impl Sift for Sifted {
             Kept::Lone(repeated) => (repeated, false),
             Kept::Repeated(repeated) => (repeated, true),
             Kept::Noted(_) | Kept::All => {
-                if let Some(noted) = &mut self.noted {
+                if let Some(noted) = self.noted.as_mut().filter(|noted| noted.hashes.len() <= noted.most) {
                     noted.hashes.extend(hashes(&batch, &self.ids).flatten());
                 }
                 return Ok(batch);
@@ -147,7 +156,7 @@ impl Sift for Sifted {
 
     fn end(&mut self) {
         if let Some(noted) = &mut self.noted {
-            noted.is_whole = true;
+            noted.is_whole = noted.hashes.len() <= noted.most;
         }
     }
 }
@@ -165,8 +174,17 @@ fn hashes<'a>(batch: &'a RecordBatch, rule: &'a IdRule) -> impl Iterator<Item = 
 /// The hashes of the ids that one stream saw, handed over at its end.
 struct Noted {
     hashes: Vec<u64>,
+    /// With more than this there is no room for all.
+    most: usize,
     is_whole: bool,
     sightings: Arc<Sightings>,
+}
+
+impl Noted {
+    fn new(sightings: Arc<Sightings>) -> Self {
+        let most = sightings.held().most.unwrap_or(usize::MAX);
+        Self { hashes: Vec::new(), most, is_whole: false, sightings }
+    }
 }
 
 impl Drop for Noted {
@@ -174,5 +192,38 @@ impl Drop for Noted {
         // here, where streams end side by side; runs that are in order are sorted at once
         self.hashes.sort_unstable();
         self.sightings.add(std::mem::take(&mut self.hashes), self.is_whole);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(memory: Option<u64>, streams: [&[u64]; 2]) -> (bool, Known) {
+        let sightings = Sightings::default();
+        sightings.forget(&Limits { memory, threads: 2 });
+        assert!(sightings.begin() && !sightings.begin());
+        for stream in streams {
+            let most = sightings.held().most.unwrap_or(usize::MAX);
+            sightings.add(stream.to_vec(), stream.len() <= most);
+        }
+        (sightings.settle(), sightings.known())
+    }
+
+    #[test]
+    fn an_id_that_two_streams_saw_is_repeated_and_the_question_asked_again() {
+        let (again, known) = settled(None, [&[1, 2, 3, 9], &[4, 5, 6, 9]]);
+        assert!(again && matches!(known, Known::Repeated(ids) if *ids == HashSet::from([9])));
+        let (again, known) = settled(None, [&[1, 2], &[3]]);
+        assert!(!again && matches!(known, Known::Repeated(ids) if ids.is_empty()));
+    }
+
+    #[test]
+    fn all_is_sorted_where_most_ids_are_repeated_or_there_is_no_room_to_note_them() {
+        let (again, known) = settled(None, [&[1, 2, 3], &[1, 2, 3]]);
+        assert!(again && matches!(known, Known::TooLittle));
+        // room for two ids a stream
+        let (again, known) = settled(Some(128), [&[1, 2, 3], &[4]]);
+        assert!(again && matches!(known, Known::TooLittle));
     }
 }
