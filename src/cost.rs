@@ -18,6 +18,9 @@ pub mod rounding;
 pub mod sanity;
 pub mod tables;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
 /// Money in units of 10^-18 of a currency.
 pub type Money = i128;
 
@@ -27,9 +30,17 @@ pub const MONEY_SCALE: i8 = 18;
 /// Decimals of a factor, a rate, and a price per million tokens. The last are [`Money`] for one token as they stand.
 pub const FACTOR_SCALE: i32 = 12;
 
+/// One, in units of [`FACTOR_SCALE`].
+pub const ONE: i128 = 10i128.pow(FACTOR_SCALE as u32);
+
+/// When a day begins in a zone, nanoseconds since 1970; None beyond the years that a time can have.
+pub(crate) fn first_moment(day: Date, zone: &TimeZone) -> Option<i64> {
+    let midnight = day.to_zoned_datetime(zone.clone()).ok()?;
+    i64::try_from(midnight.timestamp().as_nanosecond()).ok()
+}
+
 /// `amount` times a factor of [`FACTOR_SCALE`] decimals, rounded half to even; None where it is beyond all money.
 pub fn times(amount: Money, factor: i128) -> Option<Money> {
-    const ONE: i128 = 10i128.pow(FACTOR_SCALE as u32);
     // whole and fraction of the factor apart, so that large amounts still fit
     let (whole, fraction) = (factor.div_euclid(ONE), factor.rem_euclid(ONE));
     let (high, low) = (amount.div_euclid(ONE), amount.rem_euclid(ONE));
@@ -42,8 +53,6 @@ pub fn times(amount: Money, factor: i128) -> Option<Money> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ONE: i128 = 10i128.pow(FACTOR_SCALE as u32);
 
     #[test]
     fn a_factor_is_applied_exactly_and_rounded_half_to_even() {

@@ -57,7 +57,12 @@ pub struct Report {
 }
 
 /// How severe a finding is, the worst last.
-pub const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
+const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
+
+/// The place of a severity among all, the worst last; None where the word is none.
+pub fn severity_level(word: &str) -> Option<usize> {
+    SEVERITIES.iter().position(|severity| *severity == word)
+}
 
 impl Report {
     /// Rows that no query made, with the meanings of their columns: name, unit, definition.
@@ -100,14 +105,13 @@ impl Report {
     /// # Errors
     /// The rows cannot be read back.
     pub fn has_finding_to_fail_on(&mut self) -> anyhow::Result<bool> {
-        let place = |word: &str| SEVERITIES.iter().position(|severity| *severity == word);
-        let Some(least) = self.parameters.get("fail_on").and_then(|word| place(word.as_str()?)) else {
+        let Some(least) = self.parameters.get("fail_on").and_then(|word| severity_level(word.as_str()?)) else {
             return Ok(false);
         };
         let Ok(severity) = self.rows.schema().index_of("severity") else { return Ok(false) };
         for batch in self.rows.batches()? {
             let severities = cast(batch?.column(severity), &DataType::Utf8)?;
-            let is_breach = |word: Option<&str>| word.and_then(place).is_some_and(|found| found >= least);
+            let is_breach = |word: Option<&str>| word.and_then(severity_level).is_some_and(|found| found >= least);
             if severities.as_string::<i32>().iter().any(is_breach) {
                 return Ok(true);
             }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::table::{Table, Value};
-use crate::cost::FACTOR_SCALE;
 use crate::cost::book::currency_code;
+use crate::cost::{FACTOR_SCALE, ONE};
 use crate::request::{Mistake, MoneySettings, NotBilled, Quota, SharedCost, Sharing, Word, month};
 
 /// Takes the settings of money out of a config.
@@ -64,7 +64,7 @@ fn shared(mut table: Table) -> Result<SharedCost, Mistake> {
         return Err(table.mistake("fixed shares, and only they, need percent = { LINE = \"60\", ... }"));
     }
     let whole: i128 = percent.iter().map(|(_, share)| share).sum();
-    if percent.iter().any(|(_, share)| *share < 0) || whole > 100 * 10i128.pow(FACTOR_SCALE as u32) {
+    if percent.iter().any(|(_, share)| *share < 0) || whole > 100 * ONE {
         return Err(table.mistake("percentages must not be below 0, nor more than 100 together"));
     }
     Ok(SharedCost { name, month, amount, currency: currency.unwrap_or_else(|| "USD".to_owned()), method, percent })

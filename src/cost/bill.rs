@@ -15,6 +15,7 @@ use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
+use super::{ONE, first_moment};
 use crate::nearest::suggestion;
 use crate::record::Kind;
 use crate::record::number::{count, scaled};
@@ -272,8 +273,10 @@ impl Line {
     fn read<'a>(field: &impl Fn(&str) -> Option<&'a str>, zone: &Zone) -> anyhow::Result<Self> {
         let since = field("since").map(|text| moment(text, zone)).transpose()?;
         let until = field("until").map(|text| moment(text, zone)).transpose()?;
-        let whole_day =
-            since.as_ref().and_then(|(day, _)| day.as_ref()).and_then(|day| midnight(day.tomorrow().ok()?, zone));
+        let whole_day = since
+            .as_ref()
+            .and_then(|(day, _)| day.as_ref())
+            .and_then(|day| first_moment(day.tomorrow().ok()?, &zone.rules));
         let unit = field("unit").map(str::to_lowercase).unwrap_or_default();
         let quantity = field("tokens").map(|text| amount(text, 12)).transpose()?;
         // a line of a bill may name the model and the class in one
@@ -311,7 +314,6 @@ fn wrong(what: &str, text: &str) -> String {
 
 /// A quantity in some unit as tokens.
 fn tokens(quantity: i128, unit: &str) -> Option<i64> {
-    const ONE: i128 = 1_000_000_000_000;
     let factor = match unit {
         unit if unit.contains("request") => return None,
         unit if unit.contains("1m") || unit.contains("million") => 1_000_000,
@@ -354,15 +356,10 @@ fn moment(text: &str, zone: &Zone) -> anyhow::Result<(Option<Date>, i64)> {
     let seconds = || text.parse::<i64>().ok().and_then(|seconds| nanoseconds(Timestamp::from_second(seconds).ok()?));
     let day = day.or_else(|| Date::strptime("%m/%d/%Y", text).ok());
     let time = match day {
-        Some(day) => midnight(day, zone),
+        Some(day) => first_moment(day, &zone.rules),
         None => text.parse().ok().and_then(nanoseconds).or_else(local).or_else(seconds),
     };
     Ok((day, time.with_context(|| format!("`{text}` is no time: write it as in 2025-06-01T00:00:00Z"))?))
-}
-
-fn midnight(day: Date, zone: &Zone) -> Option<i64> {
-    let midnight = day.to_zoned_datetime(zone.rules.clone()).ok()?;
-    i64::try_from(midnight.timestamp().as_nanosecond()).ok()
 }
 
 /// The class of tokens in one of a few words, whatever the invoice calls it; else as written.

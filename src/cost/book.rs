@@ -11,7 +11,7 @@ use regex::Regex;
 use super::lock;
 use super::offer::Model;
 use super::price::{Classes, Long, LongMode, Price, Tier};
-use super::{FACTOR_SCALE, Money, times};
+use super::{FACTOR_SCALE, Money, ONE, first_moment, times};
 use crate::config::table::{Document, Table, Value};
 use crate::request::{Mistake, Word, Zone};
 
@@ -251,12 +251,10 @@ impl Reading<'_> {
         let Some(value) = table.take(key) else { return Ok((None, None)) };
         let text = value.date_text()?;
         let is_day = text.len() == "2025-06-01".len();
-        let midnight = || text.parse::<Date>().and_then(|day| day.to_zoned_datetime(self.zone.clone()));
-        let instant = match is_day {
-            true => midnight().map(|midnight| midnight.timestamp()),
-            false => text.parse::<Timestamp>(),
+        let nanoseconds = match is_day {
+            true => text.parse::<Date>().ok().and_then(|day| first_moment(day, &self.zone)),
+            false => text.parse::<Timestamp>().ok().and_then(|moment| i64::try_from(moment.as_nanosecond()).ok()),
         };
-        let nanoseconds = instant.ok().and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
         match nanoseconds {
             Some(nanoseconds) => Ok((Some(nanoseconds), Some(text))),
             None => Err(value.mistake(&format!(
@@ -288,8 +286,7 @@ fn tier(mut table: Table) -> Result<Tier, Mistake> {
 /// A tier may be free, and is not a thousand times as dear.
 fn factor(value: &Value) -> Result<i128, Mistake> {
     let factor = value.decimal(FACTOR_SCALE)?;
-    let most = 1_000 * 10i128.pow(FACTOR_SCALE as u32);
-    if (0..=most).contains(&factor) { Ok(factor) } else { Err(value.mistake("a factor is from 0 to 1000")) }
+    if (0..=1_000 * ONE).contains(&factor) { Ok(factor) } else { Err(value.mistake("a factor is from 0 to 1000")) }
 }
 
 fn long(table: &mut Table) -> Result<Vec<Long>, Mistake> {
@@ -328,7 +325,7 @@ fn classes(table: &mut Table) -> Result<Classes, Mistake> {
 }
 
 /// So much for a million tokens is no price, in any currency.
-const DEAREST: i128 = 1_000_000_000 * 1_000_000_000_000;
+const DEAREST: i128 = 1_000_000_000 * ONE;
 
 fn not_negative(value: &Value) -> Result<i128, Mistake> {
     let number = value.decimal(FACTOR_SCALE)?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::book::Book;
 use super::offer::Model;
 use super::price::{Classes, Price, Tier};
-use super::{FACTOR_SCALE, Money};
+use super::{Money, ONE};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,8 +34,6 @@ pub struct Finding {
     pub subject: String,
     pub text: String,
 }
-
-const ONE: Money = 10i128.pow(FACTOR_SCALE as u32);
 
 /// All findings, in the order of the book.
 pub fn findings(book: &Book) -> Vec<Finding> {

@@ -11,6 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::book::Book;
+use super::first_moment;
 use super::price::{Classes, LongMode, Price, Tier};
 use crate::record::Kind;
 use crate::request::{MoneySettings, Sharing, Word};
@@ -54,11 +55,8 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
 
 /// The first moments of a month and of the next.
 fn bounds(month: Date, zone: &TimeZone) -> (Option<i64>, Option<i64>) {
-    let midnight = |day: Date| {
-        let midnight = day.to_zoned_datetime(zone.clone()).ok()?;
-        i64::try_from(midnight.timestamp().as_nanosecond()).ok()
-    };
-    (midnight(month), month.checked_add(1.month()).ok().and_then(midnight))
+    let next = month.checked_add(1.month()).ok();
+    (first_moment(month, zone), next.and_then(|next| first_moment(next, zone)))
 }
 
 /// Each pool as it was from some day on.

@@ -8,7 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 
 use super::cell::Cell;
 use crate::report::mistake::ReportMistake;
-use crate::report::{Report, SEVERITIES};
+use crate::report::{Report, severity_level};
 
 /// One row in words.
 struct Finding {
@@ -65,8 +65,7 @@ fn findings(report: &mut Report) -> anyhow::Result<Vec<Finding>> {
     };
     // a gate that nobody set is that of errors
     let gate = report.parameters.get("fail_on").and_then(|word| word.as_str()).unwrap_or("error").to_owned();
-    let level = |word: &str| SEVERITIES.iter().position(|severity| *severity == word);
-    let least = level(&gate);
+    let least = severity_level(&gate);
     let mut findings = Vec::new();
     let zone = report.zone.clone();
     for batch in report.rows.batches()? {
@@ -82,7 +81,7 @@ fn findings(report: &mut Report) -> anyhow::Result<Vec<Finding>> {
             }
             let name = parts.first().map_or(String::new(), |(_, value)| value.clone());
             let message = parts.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ");
-            let fails = least.is_some() && level(&severity) >= least;
+            let fails = least.is_some() && severity_level(&severity) >= least;
             findings.push(Finding { severity, name, message, fails });
         }
     }

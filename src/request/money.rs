@@ -68,7 +68,8 @@ pub struct Quota {
 /// The first day of a month written as `2025-06`.
 pub fn month(text: &str) -> Result<Date, Mistake> {
     let not_a_month = || Mistake::NotAMonth { text: text.to_owned() };
-    if text.len() != "2025-06".len() {
+    let text = text.trim();
+    if text.len() != "2025-06".len() || text.contains(['T', 't', ' ', '[']) {
         return Err(not_a_month());
     }
     format!("{text}-01").parse().or(Err(not_a_month()))

@@ -194,19 +194,11 @@ pub fn milliseconds(text: &str) -> Option<i64> {
 }
 
 fn month_range(text: &str, clock: &Clock) -> Result<TimeRange, Mistake> {
-    let not_a_month = || Mistake::NotAMonth { text: text.to_owned() };
-    let text = text.trim();
-    if text.len() != "2025-06".len() {
-        return Err(not_a_month());
-    }
-    let first = format!("{text}-01");
-    let Some(first) = bare_date(&first) else {
-        return Err(not_a_month());
-    };
+    let first = super::month(text)?;
     let midnight = |date: Date| date.to_zoned_datetime(clock.zone.rules.clone());
     let next = first.checked_add(1.month());
     let (Ok(since), Ok(until)) = (midnight(first), next.and_then(midnight)) else {
-        return Err(not_a_month());
+        return Err(Mistake::NotAMonth { text: text.to_owned() });
     };
     Ok(TimeRange { since: Some(since.timestamp()), until: Some(until.timestamp()) })
 }

@@ -11,9 +11,10 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 
 use super::ask;
+use crate::cost::ONE;
 use crate::policy::{self, Gate, Rule, RuleKind, Unknown};
 use crate::report::mistake::ReportMistake;
-use crate::report::{Note, Report, SEVERITIES};
+use crate::report::{Note, Report, severity_level};
 use crate::request::{Ask, Parameter, Request, Word};
 use crate::source::logs::Logs;
 
@@ -131,7 +132,6 @@ fn verdict(rule: &Rule, verdict: &'static str, rows: String) -> Verdict {
 
 /// Each row as severe as the gate is a breach.
 fn findings(rule: &Rule, fail_on: Gate, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
-    let level = |word: &str| SEVERITIES.iter().position(|severity| *severity == word);
     let no_findings = || ReportMistake::RuleOfNoFindings { report: rule.report.clone() };
     let severity = report.rows.schema().index_of("severity").ok().with_context(no_findings)?;
     let mut broken = Vec::new();
@@ -141,7 +141,7 @@ fn findings(rule: &Rule, fail_on: Gate, report: &mut Report) -> anyhow::Result<V
         let severities = cast(batch.column(severity), &DataType::Utf8)?;
         for (row, word) in severities.as_string::<i32>().iter().enumerate() {
             count += 1;
-            if word.and_then(level).is_some_and(|found| Some(found) >= level(fail_on.word())) {
+            if word.and_then(severity_level).is_some_and(|found| Some(found) >= severity_level(fail_on.word())) {
                 broken.push(labels(&batch, row)?);
             }
         }
@@ -247,8 +247,6 @@ fn limits(rule: &Rule, report: &mut Report) -> anyhow::Result<Vec<Verdict>> {
 fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
-
-const ONE: i128 = 1_000_000_000_000;
 
 /// A number in 10^-12; None where it is not known.
 fn number(array: &ArrayRef, row: usize) -> anyhow::Result<Option<i128>> {
