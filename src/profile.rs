@@ -42,6 +42,8 @@ pub struct Profile {
     /// Which of the records are no requests; the first that holds decides.
     pub skips: Vec<Skip>,
     pub columns: Vec<(Column, Vec<Rule>)>,
+    /// The same for the columns that only steps of tokens have, by their names.
+    pub tokens: Vec<(String, Vec<Rule>)>,
     /// Columns that are not derived from others, which are too coarse for it.
     pub not_derived: Vec<Column>,
     /// Whether columns without a rule are read by their well-known names.
@@ -68,6 +70,8 @@ pub enum Carries {
     Request,
     /// Something that happened to a request.
     Event,
+    /// A step in which a token was made.
+    Token,
     /// A record, or a line, of another program.
     Payload(Envelope),
 }

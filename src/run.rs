@@ -232,7 +232,8 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         predicate.column_refs().iter().all(|column| logs.schema.arrow.field_with_name(&column.name).is_ok())
     };
     let of_records = predicate.filter(is_of_records).or_else(|| between(range));
-    session::register_logs(&context, logs.table(of_records), requests, logs.events(between(range))).await?;
+    let (events, tokens) = (logs.events(between(range)), logs.tokens(between(range)));
+    session::register_logs(&context, logs.table(of_records), requests, events, tokens).await?;
     if request.fixes_skew {
         // one look at all requests, before the question itself
         let sql = "SELECT count(timestamp) FROM requests".to_owned();

@@ -3,6 +3,7 @@
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::source::counts::Counts;
+use crate::source::logs::{EVENTS_BEHIND, TOKENS_BEHIND};
 use crate::source::tally::{Tally, TallyExec};
 
 /// What the scans of one plan counted.
@@ -10,6 +11,8 @@ use crate::source::tally::{Tally, TallyExec};
 pub struct Counted {
     /// Whether the plan reads the logs at all.
     pub scanned: bool,
+    /// Whether what it reads is steps of tokens.
+    pub of_tokens: bool,
     pub counts: Counts,
     pub tally: Tally,
 }
@@ -24,6 +27,7 @@ impl Counted {
                 first = first.min(tally.scan());
             }
         });
+        counted.of_tokens = (TOKENS_BEHIND..EVENTS_BEHIND).contains(&first);
         walk(plan, &mut |node| {
             if let Some(tally) = node.downcast_ref::<TallyExec>()
                 && tally.scan() == first

@@ -13,6 +13,7 @@ use crate::record::Column;
 use crate::request::Limits;
 use crate::source::requests::{RequestTable, Unit};
 use crate::source::table::LogTable;
+use crate::source::tokens::TokenTable;
 
 /// Consumers that an out-of-memory error names.
 const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::new(5).unwrap();
@@ -52,13 +53,14 @@ pub fn session(limits: &Limits, spill: &Path) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// The table `logs`, the tables `requests` and `attempts` of records put together, the table `events` of what else is said about them, and
-/// the view `inference_logs`: the rows of `logs` with the time as `ts` too, so that SQL people already have runs as it is.
+/// The table `logs`, the tables `requests` and `attempts` of records put together, the tables `events` of what else is said
+/// about them and `tokens` of their steps, and the view `inference_logs`: the rows of `logs` with the time as `ts` too, so that SQL people already have runs as it is.
 pub async fn register_logs(
     context: &SessionContext,
     logs: LogTable,
     requests: [RequestTable; 2],
     events: LogTable,
+    tokens: TokenTable,
 ) -> Result<()> {
     context.register_table("logs", Arc::new(logs))?;
     for table in requests {
@@ -69,6 +71,7 @@ pub async fn register_logs(
         context.register_table(name, Arc::new(table))?;
     }
     context.register_table("events", Arc::new(events))?;
+    context.register_table("tokens", Arc::new(tokens))?;
     let logs = context.table("logs").await?;
     let view = logs.with_column("ts", col(Column::Timestamp.name()))?.into_view();
     context.register_table("inference_logs", view)?;

@@ -10,6 +10,7 @@ use crate::nearest::suggestion;
 use crate::record::unit::Unit;
 use crate::record::{Column, Kind};
 use crate::request::{Mistake, Role, Word, Zone};
+use crate::source::schema::OF_TOKENS;
 
 /// The key that names what is there only in failures, among the columns.
 const ERROR: &str = "error";
@@ -32,17 +33,21 @@ pub(super) fn profile(name: &str, path: &str, text: &str, read: ReadPattern) -> 
     }
     let skips = table.tables("skip")?.into_iter().map(skip).collect::<Result<_, _>>()?;
     let envelope = table.table("envelope")?.map(envelope).transpose()?;
-    let events = match table.take("table") {
-        Some(value) if value.read(|word| Ok(word == "events"))? => Some(()),
-        Some(value) => return Err(value.mistake("the only table besides that of requests is \"events\"")),
+    let other = match table.take("table") {
+        Some(value) if value.read(|word| Ok(word == "events"))? => Some(Carries::Event),
+        Some(value) if value.read(|word| Ok(word == "tokens"))? => Some(Carries::Token),
+        Some(value) => {
+            return Err(value.mistake("the tables besides that of requests are \"events\" and \"tokens\""));
+        }
         None => None,
     };
-    let carries = match (&envelope, events) {
+    let carries = match (&envelope, other) {
         (Some((envelope, _)), _) => Carries::Payload(envelope.clone()),
-        (None, Some(())) => Carries::Event,
+        (None, Some(other)) => other,
         (None, None) => Carries::Request,
     };
     let (columns, errors) = table.table("columns")?.map(columns).transpose()?.unwrap_or_default();
+    let tokens = table.table("tokens")?.map(tokens).transpose()?.unwrap_or_default();
     let json = paths(&mut table, "json")?;
     let mut records = table.list("records", |text| Ok(keys_to_records(text)))?;
     records.extend(envelope.map(|(_, records)| records).unwrap_or_default());
@@ -64,6 +69,7 @@ pub(super) fn profile(name: &str, path: &str, text: &str, read: ReadPattern) -> 
         pattern,
         skips,
         columns,
+        tokens,
         aliases,
         not_derived,
         order,
@@ -207,6 +213,20 @@ fn columns(mut table: Table) -> Result<Columns, Mistake> {
         columns.push((column, rules));
     }
     Ok((columns, errors))
+}
+
+/// Where the columns of steps of tokens stand.
+fn tokens(mut table: Table) -> Result<Vec<(String, Vec<Rule>)>, Mistake> {
+    let mut columns = Vec::new();
+    for name in table.keys() {
+        let Some(value) = table.take(&name) else { continue };
+        let names = || OF_TOKENS.iter().map(|(name, ..)| *name);
+        if !names().any(|known| known == name) {
+            return Err(value.mistake(&format!("`{name}` is no column of tokens{}", suggestion(&name, names()))));
+        }
+        columns.push((name, rules(&value)?));
+    }
+    Ok(columns)
 }
 
 /// What is wrong with a rule for this column.

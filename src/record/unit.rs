@@ -1,5 +1,7 @@
 //! Units of durations and epochs: from a key's suffix or from `--map`, never from a duration's size.
 
+use crate::request::Word;
+
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -21,6 +23,22 @@ pub const SUFFIXES: &[(&str, Unit)] = &[
 ];
 
 impl Unit {
+    /// That which records name so, some of which write it out.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "sec" | "secs" | "second" | "seconds" => Some(Unit::Seconds),
+            "msec" | "millisecond" | "milliseconds" => Some(Unit::Milliseconds),
+            "usec" | "microsecond" | "microseconds" => Some(Unit::Microseconds),
+            "nanosecond" | "nanoseconds" => Some(Unit::Nanoseconds),
+            _ => Unit::from_word(word).ok(),
+        }
+    }
+
+    /// That which the ending of a key states.
+    pub fn of_key(key: &str) -> Option<Self> {
+        SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map(|(_, unit)| *unit)
+    }
+
     /// A duration in this unit as milliseconds.
     pub fn to_ms(self, value: f64) -> f64 {
         // Division keeps 250 us at exactly 0.25 ms, which multiplying by 0.001 would not.

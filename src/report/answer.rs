@@ -22,6 +22,7 @@ use crate::report::{Accounting, Note, Report, ReportColumn, Rows, Spark};
 use crate::request::{Ask, Dimension, Percentile, Request, Word};
 use crate::source::Place;
 use crate::source::logs::Logs;
+use crate::source::parquet::ParquetLog;
 use crate::source::reader::REQUEST;
 use crate::source::rejects::positions;
 
@@ -144,6 +145,9 @@ pub(crate) fn accounting(counted: &Counted, logs: &Logs, request: &Request) -> A
     let instant = |nanoseconds: Option<i64>| nanoseconds.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
     source.damaged_files += counts.damaged_files;
     source.records += counts.records;
+    if counted.of_tokens {
+        source.records += logs.token_parquets.iter().map(ParquetLog::rows).sum::<u64>();
+    }
     source.rejected = counts.rejected_total();
     // What a query's own conditions let a scan pass over was asked for all the same.
     source.skipped = counts.skipped_total();
@@ -171,6 +175,7 @@ pub(crate) fn record_notes(counted: &Counted, source: &Accounting, logs: &Logs, 
     note("rejected", source.rejected, format!("rejected records: {}{more}", examples.join("; ")));
     for (reason, count) in &counts.skipped {
         let text = match reason.as_str() {
+            REQUEST if counted.of_tokens => "records are requests that tell of no single tokens".to_owned(),
             REQUEST => "records are no events but requests".to_owned(),
             reason => format!("records are no requests: {reason}"),
         };

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 use crate::record::Kind;
 use crate::record::number::{self, Unfit};
 use crate::record::timestamp;
+use crate::record::unit::Unit;
 use crate::source::row::{flag_word, is_missing_word};
 
 /// Room for so many texts. Blocks are small and stay so: a batch holds on to the whole of its last one.
@@ -188,6 +189,19 @@ impl Builder {
             }
         }
         Ok(())
+    }
+
+    /// A duration in this unit, as milliseconds; anything else as it is.
+    pub fn duration(&mut self, text: Option<&[u8]>, unit: Unit) -> Result<(), Unfit> {
+        let text = text.filter(|text| !is_missing_word(text));
+        let read = |text: &[u8]| match number::float(text)? {
+            value if value < 0.0 => Err(Unfit::OutOfRange),
+            value => Ok(unit.to_ms(value)),
+        };
+        match self {
+            Builder::Number(builder) => append(text, read, |value| builder.append_option(value)),
+            _ => self.parse(text, &TimeZone::UTC),
+        }
     }
 
     pub fn finish(&mut self) -> ArrayRef {

@@ -100,8 +100,8 @@ impl Columns<'_> {
             }
             Meaning::Canonical(column) => self.column(column)?,
             Meaning::Extra(_) => {
-                coalesced(self.batch, &output.extra, output.kind, &self.plan.zone, |_, array, zone| {
-                    convert(array, output.kind, None, zone, name, self.counts)
+                coalesced(self.batch, &output.extra, output.kind, &self.plan.zone, |unit, array, zone| {
+                    convert(array, output.kind, unit, zone, name, self.counts)
                 })?
             }
             Meaning::Partition(_) => new_null_array(&output.kind.data_type(), rows),

@@ -3,14 +3,13 @@
 //! Any line will do: what a piece cannot settle alone it hands over, to be settled behind the last piece. A log of little
 //! else than that (spans and their parents) is read in one piece.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 
 use crate::source::LogFile;
+use crate::source::compression::is_damage;
 use crate::source::counts::PublishedCounts;
 use crate::source::json::{LineDecoder, Writing};
 use crate::source::nest::Nest;
@@ -38,39 +37,61 @@ pub fn pieces<E: From<io::Error>>(
     plan: impl FnOnce() -> Result<Arc<ReadPlan>, E>,
 ) -> Result<Vec<Piece>, E> {
     let size = log.input.size.unwrap_or(0);
-    let Some(path) = log.input.plain_file().filter(|_| log.is_splittable() && size > PIECE) else {
+    if !log.is_splittable() || size <= PIECE {
         return Ok(vec![None]);
-    };
-    let mut head = vec![0; LOOK];
-    File::open(path)?.read_exact_at(&mut head, 0)?;
-    if depends_on_others(&head, log, &plan()?) {
+    }
+    let look = Look::at(&head(log)?, log, &plan()?);
+    if look.depending > look.others {
         return Ok(vec![None]);
     }
     let starts = (0..size).step_by(PIECE as usize);
     Ok(starts.map(|start| Some((start, size.min(start + PIECE)))).collect())
 }
 
-/// Whether most of the records are of kinds whose meaning depends on others.
-fn depends_on_others(head: &[u8], log: &LogFile, plan: &Arc<ReadPlan>) -> bool {
-    let mut seen = Seen { plan: plan.clone(), depending: 0, others: 0 };
-    let counts = PublishedCounts::new(ExecutionPlanMetricsSet::new(), 0);
-    let mut reader = RecordReader::new(plan.clone(), Provenance::default(), 0, counts);
-    let (mut nest, rejects) = (Nest::default(), Rejects::default());
-    let desk = Desk { reader: &mut reader, rejects: &rejects, file: log, watcher: Some(&mut seen) };
-    let mut sink = RecordSink { desk, level: TopLevel { base: 0 }, layouts: &mut Layouts::default(), nest: &mut nest };
-    LineDecoder::new(plan.wanted.clone(), Writing::Plain).decode(head, &mut sink);
-    sink.nest.finish(&mut sink.desk);
-    seen.depending > seen.others
+/// The first bytes of a log, decompressed.
+///
+/// # Errors
+/// The log cannot be read; damage is no error here.
+pub fn head(log: &LogFile) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(LOOK);
+    match log.input.open()?.take(LOOK as u64).read_to_end(&mut head) {
+        Err(error) if !is_damage(&error) => Err(error),
+        _ => Ok(head),
+    }
 }
 
-/// How many records were seen.
-struct Seen {
+/// What the records at the start of a log are like.
+pub struct Look {
     plan: Arc<ReadPlan>,
+    /// Records whose meaning depends on others.
     depending: u64,
     others: u64,
+    /// Whether lines may come in pieces.
+    has_pieces: bool,
 }
 
-impl Watcher for Seen {
+impl Look {
+    pub fn at(head: &[u8], log: &LogFile, plan: &Arc<ReadPlan>) -> Self {
+        let mut look = Self { plan: plan.clone(), depending: 0, others: 0, has_pieces: false };
+        let counts = PublishedCounts::new(ExecutionPlanMetricsSet::new(), 0);
+        let mut reader = RecordReader::new(plan.clone(), Provenance::default(), 0, counts);
+        let (mut nest, rejects) = (Nest::default(), Rejects::default());
+        let desk = Desk { reader: &mut reader, rejects: &rejects, file: log, watcher: Some(&mut look) };
+        let (level, layouts) = (TopLevel { base: 0 }, &mut Layouts::default());
+        let mut sink = RecordSink { desk, level, layouts, nest: &mut nest };
+        LineDecoder::new(plan.wanted.clone(), Writing::Plain).decode(head, &mut sink);
+        sink.nest.finish(&mut sink.desk);
+        look.has_pieces = nest.takes_pieces();
+        look
+    }
+
+    /// Whether some of the records are told by several lines.
+    pub fn is_of_parts(&self) -> bool {
+        self.has_pieces || self.depending > 0
+    }
+}
+
+impl Watcher for Look {
     fn record(&mut self, _: &[u8], dialect: usize, _: bool, _: u64) {
         let profile = &self.plan.dialects[dialect].profile;
         let step = profile.as_ref().and_then(|profile| profile.restructure);

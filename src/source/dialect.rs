@@ -9,7 +9,7 @@ use crate::record::Column;
 use crate::record::alias::Alias;
 use crate::source::layout::{Candidates, PLAIN, Slot};
 use crate::source::mapping::Mapping;
-use crate::source::reader::RawRecord;
+use crate::source::reader::{REQUEST, RawRecord};
 use crate::source::reading::Reading;
 use crate::source::schema::Rows;
 use crate::source::slots::{Lookup, Slots, Test};
@@ -35,6 +35,8 @@ pub struct Dialect {
     /// When clocks without a date stood at zero.
     pub clock_start: Option<i64>,
     pub role: Option<String>,
+    /// Whether its records are events rather than requests.
+    pub is_of_events: bool,
     pub carries: Cargo,
 }
 
@@ -46,6 +48,11 @@ impl Recognition {
     /// That of every record.
     pub fn any() -> Self {
         Self(vec![Test::without([])])
+    }
+
+    /// Whether it is that of every record.
+    fn is_any(&self) -> bool {
+        self.by_presence(|_| false) == Some(true)
     }
 
     fn of(profile: &Profile, slots: &mut Slots) -> Self {
@@ -75,8 +82,8 @@ impl Recognition {
 pub enum Cargo {
     /// A row of the table.
     Row,
-    /// A row of another table.
-    Other,
+    /// A row of another table, and what it is there.
+    Other(&'static str),
     Payload {
         payload: Vec<Lookup>,
         by: Vec<Lookup>,
@@ -91,8 +98,8 @@ pub enum Fate {
     Row,
     /// No request, for the reason at this position.
     Skipped(usize),
-    /// A row of another table.
-    Other,
+    /// A row of another table, and what it is there.
+    Other(&'static str),
     /// Other records are inside.
     Opened,
 }
@@ -118,6 +125,7 @@ impl Dialect {
             zone_known: false,
             clock_start: mapping.clock_start,
             role: mapping.role.clone().or(profile.role.map(|role| crate::request::Word::word(role).to_owned())),
+            is_of_events: profile.carries == Carries::Event,
             carries: Cargo::new(&profile.carries, rows, slots),
             profile: Some(profile.clone()),
         };
@@ -138,7 +146,7 @@ impl Dialect {
         dialect
     }
 
-    fn add(&mut self, field: usize, rule: &Rule, slots: &mut Slots) {
+    pub fn add(&mut self, field: usize, rule: &Rule, slots: &mut Slots) {
         if let Some(plain) = plain(rule, slots) {
             return self.fields[field].extend(plain);
         }
@@ -161,6 +169,21 @@ impl Dialect {
     ) -> Candidates {
         let slot = |alias: Alias| Slot { slot: slots.of(alias.path), unit: alias.unit.or(default), reading: PLAIN };
         aliases.into_iter().map(slot).collect()
+    }
+
+    /// Whether its records are requests, which may tell of the steps of their tokens.
+    pub fn recounts(&self) -> bool {
+        match &self.profile {
+            Some(profile) => profile.carries == Carries::Request,
+            None => self.recognise.is_any(),
+        }
+    }
+
+    /// Leaves out the requests that tell of no steps of tokens: the fields of the lists in which they would are given.
+    pub fn skip_without_steps(&mut self, lists: &[usize]) {
+        let slots = lists.iter().flat_map(|field| self.fields[*field].iter()).map(|candidate| candidate.slot);
+        let none_is_there = Test::without(slots.collect::<Vec<_>>());
+        self.skips.push((REQUEST.to_owned(), none_is_there));
     }
 
     /// Whether every record becomes others before its columns are read.
@@ -201,7 +224,7 @@ impl Dialect {
     pub fn cargo(&self) -> Fate {
         match self.carries {
             Cargo::Row => Fate::Row,
-            Cargo::Other => Fate::Other,
+            Cargo::Other(what) => Fate::Other(what),
             Cargo::Payload { .. } => Fate::Opened,
         }
     }
@@ -211,9 +234,12 @@ impl Cargo {
     /// `rows` says which records are rows.
     pub fn new(carries: &Carries, rows: Rows, slots: &mut Slots) -> Self {
         match carries {
-            Carries::Request if rows == Rows::Requests => Cargo::Row,
-            Carries::Event if rows == Rows::Events => Cargo::Row,
-            Carries::Request | Carries::Event => Cargo::Other,
+            Carries::Request if rows != Rows::Events => Cargo::Row,
+            Carries::Event if matches!(rows, Rows::Events | Rows::Both) => Cargo::Row,
+            Carries::Token if rows == Rows::Tokens => Cargo::Row,
+            Carries::Request => Cargo::Other(REQUEST),
+            Carries::Event => Cargo::Other("event"),
+            Carries::Token => Cargo::Other("token step"),
             Carries::Payload(envelope) => Cargo::Payload {
                 payload: envelope.payload.iter().map(|path| slots.lookup(path)).collect(),
                 by: envelope.by.iter().map(|path| slots.lookup(path)).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
@@ -26,6 +26,7 @@ use crate::source::requests::{Matches, RequestTable, Sightings, Skews, Unit};
 use crate::source::rows;
 use crate::source::schema::LogSchema;
 use crate::source::table::LogTable;
+use crate::source::tokens::TokenTable;
 
 /// Skipped files that a note names.
 const NAMED: usize = 5;
@@ -40,6 +41,8 @@ pub struct Logs {
     /// Those that are read record by record.
     pub texts: Vec<Arc<LogFile>>,
     pub parquets: Vec<ParquetLog>,
+    /// Parquet whose rows are steps of tokens.
+    pub token_parquets: Vec<ParquetLog>,
     pub rejects: Arc<Rejects>,
     /// How far the clocks of roles are apart, where requests were put together.
     pub skews: Arc<Skews>,
@@ -79,6 +82,7 @@ impl Logs {
             files: Vec::new(),
             texts: Vec::new(),
             parquets: Vec::new(),
+            token_parquets: Vec::new(),
             rejects: Arc::new(rejects),
             skews: Arc::default(),
             matches: Arc::default(),
@@ -125,6 +129,7 @@ impl Logs {
                 self.files.push(file.clone());
                 self.texts.push(file);
             }
+            Ok(log) if log.is_of_tokens() => self.token_parquets.push(log),
             Ok(log) => self.parquets.push(log),
             Err(error) => self.damaged.push(format!("{}: {error:#}", file.input.name)),
         }
@@ -141,6 +146,7 @@ impl Logs {
             rejects: self.rejects.clone(),
             span_known: predicate.is_none() && self.spans_known(),
             predicate,
+            found: None,
             scans: AtomicUsize::new(0),
         }
     }
@@ -153,6 +159,14 @@ impl Logs {
             scans: AtomicUsize::new(EVENTS_BEHIND),
             ..self.table(range)
         }
+    }
+
+    /// The table of the steps of tokens, with only those of the records that `range` holds for.
+    pub fn tokens(&self, range: Option<Expr>) -> TokenTable {
+        let parquets = self.parquets.iter().chain(&self.token_parquets).cloned().collect();
+        let records = LogTable { schema: Arc::new(self.schema.of_tokens()), parquets, ..self.table(range) };
+        records.scans.store(TOKENS_BEHIND, Ordering::Relaxed);
+        TokenTable::new(records)
     }
 
     /// The table of all requests, or attempts, put together from the records that `margin` holds for.
@@ -225,6 +239,12 @@ impl Logs {
         for damage in damages {
             notes.push(Note { code: "damaged_file".into(), text: format!("damaged: {damage}"), count: Some(1) });
         }
+        if !self.token_parquets.is_empty() {
+            let names: Vec<&str> = self.token_parquets.iter().map(|log| log.file.input.name.as_str()).collect();
+            let text = format!("rows are steps of tokens and no requests: {}", names.join(", "));
+            let count = self.token_parquets.iter().map(ParquetLog::rows).sum();
+            notes.push(Note { code: "token_rows".into(), text, count: Some(count) });
+        }
         if !self.skipped.is_empty() {
             let named = self.skipped.iter().take(NAMED).map(|skipped| format!("{} ({})", skipped.name, skipped.why));
             let more = self.skipped.len().saturating_sub(NAMED);
@@ -236,8 +256,11 @@ impl Logs {
     }
 }
 
+/// Scans of tokens are numbered from here on, for the same reason.
+pub const TOKENS_BEHIND: usize = 1 << 29;
+
 /// Scans of events are numbered from here on: where a query reads records or requests as well, those are counted.
-const EVENTS_BEHIND: usize = 1 << 30;
+pub const EVENTS_BEHIND: usize = 1 << 30;
 
 /// Lines of a text that are compared with the patterns of profiles.
 const LINES_LOOKED_AT: usize = 1000;

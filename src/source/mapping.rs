@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::profile::Profile;
 use crate::record::alias::{Alias, aliases};
+use crate::record::unit::Unit;
 use crate::record::{Column, Kind};
 use crate::request::{ExtraColumn, Map};
 
@@ -46,15 +47,19 @@ impl Mapping {
     }
 
     /// A duration that was mapped without a unit takes the canonical one: milliseconds.
-    pub fn default_unit(kind: Kind) -> Option<crate::record::unit::Unit> {
-        (kind == Kind::Duration).then_some(crate::record::unit::Unit::Milliseconds)
+    pub fn default_unit(kind: Kind) -> Option<Unit> {
+        (kind == Kind::Duration).then_some(Unit::Milliseconds)
     }
 }
 
 /// The key paths that an added column reads.
 pub fn extra_candidates(extra: &ExtraColumn) -> Vec<Alias> {
     let paths = extra.paths.iter().flat_map(|path| spellings(path.keys()));
-    paths.map(|path| Alias { path, unit: None }).collect()
+    let unit = |path: &[String]| match (extra.kind, path.last()) {
+        (Kind::Duration, Some(key)) => Unit::of_key(key),
+        _ => None,
+    };
+    paths.map(|path| Alias { unit: unit(&path), path }).collect()
 }
 
 /// `a.b` names a nested key, and in flat logs a key with a dot in it.

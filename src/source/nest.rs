@@ -46,6 +46,8 @@ pub struct Nest {
     /// Lines that have come in part.
     joins: Joins,
     course: Course,
+    /// Whether an envelope was opened whose lines may come in pieces.
+    takes_pieces: bool,
     plan: Option<Arc<ReadPlan>>,
     /// The stream of the line in hand.
     stream: Vec<u8>,
@@ -152,6 +154,11 @@ impl Nest {
         Self { course, ..Self::default() }
     }
 
+    /// Whether lines were met, on any level, that may come in pieces.
+    pub fn takes_pieces(&self) -> bool {
+        self.takes_pieces || self.inner.as_ref().is_some_and(|inner| inner.takes_pieces())
+    }
+
     /// Whether its records are those of a piece of a log only.
     pub fn is_part(&self) -> bool {
         self.course.is_part()
@@ -201,6 +208,7 @@ impl Nest {
         }
         let found = payload.iter().map(|lookup| lookup.find(record)).find(|value| !is_nothing(*value));
         let until_newline = matches!(&described.profile, Some(profile) if profile.ends_at_newline());
+        self.takes_pieces |= until_newline || partial.is_some();
         let mark = partial.as_ref().map(|(lookup, marks)| {
             let says =
                 |value| matches!(value, RawValue::Text { bytes, .. } if marks.iter().any(|mark| is_mark(bytes, mark)));

@@ -45,7 +45,7 @@ use crate::source::LogFile;
 use crate::source::columnar::{ColumnPlan, Origin, Output};
 use crate::source::counts::PublishedCounts;
 use crate::source::mapping::{Mapping, extra_candidates};
-use crate::source::schema::{LogSchema, Meaning};
+use crate::source::schema::{LogSchema, Meaning, OF_TOKENS};
 
 /// A Parquet log with its footer.
 #[derive(Debug, Clone)]
@@ -85,6 +85,11 @@ impl ParquetLog {
 
     pub fn schema(&self) -> &SchemaRef {
         self.footer.schema()
+    }
+
+    /// Whether its rows are steps of tokens.
+    pub fn is_of_tokens(&self) -> bool {
+        OF_TOKENS[0].2.iter().any(|key| self.schema().field_with_name(key).is_ok())
     }
 
     /// Rows of a top-level column that are null, where all row groups say.

@@ -6,18 +6,19 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use regex::bytes::RegexSet;
 
-use crate::profile::{Carries, Pattern};
+use crate::profile::{Carries, Origin, Pattern, Rule};
 use crate::record::alias::{
     Alias, ERROR_KEYS, LOGGER_KEYS, MESSAGE_KEYS, aliases, is_of_anything, measures_a_request, tells_a_request,
 };
 use crate::record::derive;
 use crate::record::outcome::Clue;
 use crate::record::{Column, Kind};
+use crate::request::ExtraColumn;
 use crate::source::dialect::{Cargo, Dialect, Recognition};
 use crate::source::json::Wanted;
 use crate::source::layout::{Candidates, PLAIN, Slot};
 use crate::source::mapping::{Mapping, extra_candidates};
-use crate::source::schema::{LogSchema, Meaning, Rows};
+use crate::source::schema::{AT, LISTS, LogSchema, Meaning, OF_TOKENS, Rows, TABLE};
 use crate::source::slots::{Lookup, Slots, Test};
 
 /// What a query reads from one source.
@@ -94,9 +95,13 @@ impl ReadPlan {
             }
             for output in &outputs {
                 if let Meaning::Extra(index) = output {
-                    let paths = extra_candidates(&schema.extras[*index]);
-                    dialect.fields[EXTRAS + index] = Dialect::plain_candidates(paths, None, &mut slots);
+                    add_extra(dialect, EXTRAS + index, &schema.extras[*index], &mut slots);
                 }
+            }
+            if schema.rows == Rows::Tokens && dialect.recounts() {
+                let is_list = |(_, extra): &(usize, &ExtraColumn)| LISTS.contains(&extra.name.as_str());
+                let lists = schema.extras.iter().enumerate().filter(is_list).map(|(index, _)| EXTRAS + index);
+                dialect.skip_without_steps(&lists.collect::<Vec<_>>());
             }
         }
         let is_label = |column: &Column| *column == Column::Timestamp || matches!(column.kind(), Kind::Text | Kind::Id);
@@ -161,6 +166,20 @@ impl ReadPlan {
     }
 }
 
+/// Where a column beyond the canonical record stands: where the profile says, else under its own keys.
+fn add_extra(dialect: &mut Dialect, field: usize, extra: &ExtraColumn, slots: &mut Slots) {
+    if extra.name == TABLE.0 {
+        let table = if dialect.is_of_events { "events" } else { "logs" };
+        return dialect.add(field, &Rule::of(Origin::Constant(table.to_owned())), slots);
+    }
+    let profile = dialect.profile.clone();
+    let told = profile.iter().flat_map(|profile| &profile.tokens).find(|(name, _)| *name == extra.name);
+    match told {
+        Some((_, rules)) => rules.iter().for_each(|rule| dialect.add(field, rule, slots)),
+        None => dialect.fields[field] = Dialect::plain_candidates(extra_candidates(extra), None, slots),
+    }
+}
+
 /// How records that no profile describes are read: as events where they only say something about a request, else by
 /// the well-known names.
 fn undescribed(
@@ -169,7 +188,7 @@ fn undescribed(
     wanted: &[Column],
     fields: usize,
     slots: &mut Slots,
-) -> [Dialect; 2] {
+) -> [Dialect; 3] {
     let keys = |keys: &[&str], slots: &mut Slots| Lookup::of(keys.iter().map(|key| slots.of(vec![(*key).to_owned()])));
     let ids = slots_of([Column::RequestId].into_iter(), mapping, slots);
     let telling = Column::ALL.iter().copied().filter(|&column| tells_a_request(column) || mapping.is_mapped(column));
@@ -177,12 +196,20 @@ fn undescribed(
     let without_id: Vec<u32> = evidence.iter().copied().filter(|slot| !ids.contains(slot)).collect();
     let of_anything = aliases(Column::TotalLatencyMs).into_iter().filter(is_of_anything);
     let of_anything: Vec<u32> = of_anything.map(|alias| slots.of(alias.path)).collect();
-    let but_took = without_id.iter().copied().filter(|slot| !of_anything.contains(slot));
-    // an event may tell how long it took
+    let but_took = || without_id.iter().copied().filter(|slot| !of_anything.contains(slot));
+    let places = slots_of(PLACES_OF_EVENTS.into_iter(), mapping, slots);
+    let models = slots_of([Column::ModelName, Column::ModelVersion].into_iter(), mapping, slots);
+    let happening = keys(&["event"], slots);
+    // an event may tell how long it took, and where it happened
     let events = vec![
-        Test::without(but_took).with(vec![Lookup::of(ids.clone()), keys(&["event"], slots)]),
-        Test::without(without_id.clone()).with(vec![Lookup::of(ids), keys(&MESSAGE_KEYS, slots)]),
+        Test::without(but_took().filter(|slot| !places.contains(slot)))
+            .with(vec![Lookup::of(ids.clone()), happening.clone()]),
+        Test::without(without_id.clone()).with(vec![Lookup::of(ids.clone()), keys(&MESSAGE_KEYS, slots)]),
+        // that of a GPU or a batch, perhaps of the model that it loads
+        Test::without(but_took().filter(|slot| !places.contains(slot) && !models.contains(slot)).chain(ids.clone()))
+            .with(vec![Lookup::of(places.clone()), happening]),
     ];
+    let steps = vec![Test::without([]).with(vec![Lookup::of(ids), keys(OF_TOKENS[0].2, slots)])];
     let dialect = |recognise, carries: &Carries| Dialect {
         profile: None,
         recognise: Recognition(recognise),
@@ -195,14 +222,22 @@ fn undescribed(
         zone_known: false,
         clock_start: mapping.clock_start,
         role: mapping.role.clone(),
+        is_of_events: *carries == Carries::Event,
         carries: Cargo::new(carries, schema.rows, &mut Slots::default()),
     };
+    let mut step = dialect(steps, &Carries::Token);
     let mut event = dialect(events, &Carries::Event);
     let mut request = dialect(vec![Test::without([])], &Carries::Request);
     for &column in wanted {
         let found = candidates(mapping, column, slots);
-        event.fields[column.index()] = found.clone();
-        request.fields[column.index()] = found;
+        for dialect in [&mut step, &mut event, &mut request] {
+            dialect.fields[column.index()] = found.clone();
+        }
+    }
+    if wanted.contains(&Column::Timestamp) {
+        let at = AT.map(|key| Slot { slot: slots.of(vec![key.to_owned()]), unit: None, reading: PLAIN });
+        step.fields[Column::Timestamp.index()].extend(at);
+        event.fields[Column::Timestamp.index()].extend(at);
     }
     request.fields[fields - 1] = error_candidates(slots);
     // what the user asks for by its path, and what only failures have
@@ -215,8 +250,12 @@ fn undescribed(
     let is_line = Test::without(of_requests).with(vec![keys(&LOGGER_KEYS, slots)]);
     request.skips.push(("log line".to_owned(), is_line));
     request.skips.push(("no request field".to_owned(), Test::without(evidence.into_iter().chain(times).chain(others))));
-    [event, request]
+    [step, event, request]
 }
+
+/// Where something happened that is no request.
+const PLACES_OF_EVENTS: [Column; 6] =
+    [Column::GpuId, Column::GpuPool, Column::BatchId, Column::BatchSize, Column::TraceId, Column::SessionId];
 
 /// The slots of the well-known keys of columns.
 fn slots_of(columns: impl Iterator<Item = Column>, mapping: &Mapping, slots: &mut Slots) -> Vec<u32> {

@@ -17,11 +17,10 @@ use crate::source::dialect::{Dialect, Fate, holds_json};
 use crate::source::layout::{Candidates, Layout};
 use crate::source::plan::ReadPlan;
 use crate::source::row::Row;
-use crate::source::schema::Rows;
 use crate::source::slots::Test;
 use crate::source::value::RawValue;
 
-/// Why a record is no event.
+/// Why a record is no event and no step of tokens.
 pub const REQUEST: &str = "request";
 
 /// A record whose values can be asked for by slot.
@@ -251,10 +250,7 @@ impl RecordReader {
     fn put_aside(&mut self, dialect: usize, fate: Fate) -> Pushed {
         match fate {
             Fate::Opened | Fate::Row => return Pushed::Opened { dialect },
-            Fate::Other => self.counts.skip(match self.plan.rows {
-                Rows::Requests => "event",
-                Rows::Events => REQUEST,
-            }),
+            Fate::Other(what) => self.counts.skip(what),
             Fate::Skipped(reason) => self.counts.skip(&self.plan.dialects[dialect].skips[reason].0),
         }
         Pushed::Skipped { dialect }

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use crate::profile::{Origin, Rule, UnitOf};
 use crate::record::number;
 use crate::record::unit::Unit;
-use crate::request::Word;
 use crate::source::json::walk_all;
 use crate::source::reader::RawRecord;
 use crate::source::slots::{Lookup, Slots};
@@ -190,7 +189,7 @@ impl Reading {
             UnitAt::Text => Some(None),
             UnitAt::Value(lookup) => {
                 let word = text_of(lookup.find(record))?;
-                Some(Some(unit_named(std::str::from_utf8(word).ok()?)?))
+                Some(Some(Unit::named(std::str::from_utf8(word).ok()?)?))
             }
         }
     }
@@ -289,24 +288,13 @@ fn decimal(scaled: i128) -> String {
     }
 }
 
-/// A unit as records name it, which write some out.
-fn unit_named(word: &str) -> Option<Unit> {
-    match word {
-        "sec" | "secs" | "second" | "seconds" => Some(Unit::Seconds),
-        "msec" | "millisecond" | "milliseconds" => Some(Unit::Milliseconds),
-        "usec" | "microsecond" | "microseconds" => Some(Unit::Microseconds),
-        "nanosecond" | "nanoseconds" => Some(Unit::Nanoseconds),
-        _ => Unit::from_word(word).ok(),
-    }
-}
-
 /// `1.48s`, `45.1µs`, `3124 ms`: the number and its unit.
 fn with_unit(text: &[u8]) -> Option<(&[u8], Unit)> {
     let text = text.trim_ascii();
     let digits = text.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+')).count();
     let (number, unit) = text.split_at(digits);
     let unit = std::str::from_utf8(unit.trim_ascii_start()).ok()?;
-    Some((number, unit_named(unit)?))
+    Some((number, Unit::named(unit)?))
 }
 
 #[cfg(test)]

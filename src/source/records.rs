@@ -16,6 +16,7 @@ use crate::source::json::{LineDecoder, ObjectWriter, RecordParser, Writing, writ
 use crate::source::plan::ReadPlan;
 use crate::source::reader::RawRecord;
 use crate::source::rows::Rows;
+use crate::source::search::Line;
 use crate::source::sink::{RecordSink, TopLevel};
 use crate::source::value::{RawValue, Reject};
 use crate::source::window::Piece;
@@ -29,6 +30,11 @@ pub enum Records {
     },
     Lines {
         blocks: Blocks,
+        decoder: Box<LineDecoder>,
+    },
+    /// Lines that were found already.
+    Found {
+        lines: std::vec::IntoIter<Line>,
         decoder: Box<LineDecoder>,
     },
     Documents {
@@ -78,6 +84,11 @@ pub fn open(
 }
 
 impl Records {
+    pub fn found(lines: &[Line], plan: &ReadPlan) -> Self {
+        let decoder = Box::new(LineDecoder::new(plan.wanted.clone(), Writing::Plain));
+        Records::Found { lines: lines.to_vec().into_iter(), decoder }
+    }
+
     /// Reads a stretch of records into the sink and returns its length in bytes; None at the end.
     pub fn advance(&mut self, sink: &mut RecordSink<'_, TopLevel>) -> io::Result<Option<usize>> {
         match self {
@@ -99,6 +110,11 @@ impl Records {
                 Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
                 Some(Piece::Line { .. }) | None => Ok(None),
             },
+            Records::Found { lines, decoder } => Ok(lines.next().map(|line| {
+                sink.level.base = line.offset;
+                decoder.decode(&line.text, sink);
+                line.text.len()
+            })),
             Records::Documents { documents, parser } => match documents.next_object()? {
                 Some(Piece::Text { offset, bytes }) => {
                     sink.level.base = offset;

@@ -143,8 +143,13 @@ impl<'a, R: RawRecord> Row<'a, R> {
     }
 
     fn write_extra(&mut self, field: usize, name: &str, builder: &mut Builder) {
-        let (raw, _) = self.raw(field);
-        if let Err(why) = builder.parse(as_text(raw, self.scratch), &self.dialect.zone) {
+        let (raw, unit) = self.raw(field);
+        let text = as_text(raw, self.scratch);
+        let read = match unit {
+            Some(unit) => builder.duration(text, unit),
+            None => builder.parse(text, &self.dialect.zone),
+        };
+        if let Err(why) = read {
             self.counts.unfit(name, why, 1);
         }
     }

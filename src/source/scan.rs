@@ -41,6 +41,7 @@ use crate::source::reader::{Layouts, RecordReader};
 use crate::source::records::{self, Records};
 use crate::source::rejects::Rejects;
 use crate::source::schema::LogSchema;
+use crate::source::search::Found;
 use crate::source::sink::{Desk, RecordSink, TopLevel};
 
 /// Scans text logs of any format.
@@ -51,6 +52,7 @@ pub struct LogScan {
     /// By the index that a [`LogFile`] carries.
     mappings: Arc<[Mapping]>,
     rejects: Arc<Rejects>,
+    found: Option<Arc<Found>>,
     handover: Arc<Handover>,
     plans: Arc<Plans>,
     projection: SplitProjection,
@@ -59,11 +61,13 @@ pub struct LogScan {
 }
 
 impl LogScan {
-    /// The plan that reads columns `projection` of the table from `files`, on up to `partitions` threads.
+    /// The plan that reads columns `projection` of the table from `files`, of those that were searched only the lines
+    /// `found`, on up to `partitions` threads.
     pub fn plan(
         schema: Arc<LogSchema>,
         mappings: Arc<[Mapping]>,
         rejects: Arc<Rejects>,
+        found: Option<Arc<Found>>,
         files: &[Arc<LogFile>],
         projection: &[usize],
         partitions: usize,
@@ -75,6 +79,7 @@ impl LogScan {
             schema,
             mappings,
             rejects,
+            found,
             handover: Arc::default(),
             plans: Arc::default(),
             batch_size: 8192,
@@ -83,7 +88,12 @@ impl LogScan {
         let (mut cut, plans) = (Vec::with_capacity(files.len()), Plans::default());
         for file in files {
             let new = || ReadPlan::new(&source.schema, &[], &source.mappings[file.mapping]);
-            cut.push((file, cuts::pieces(file, || plans.of(file.mapping, new))?));
+            let pieces = match source.found.as_ref().and_then(|found| found.of(file)) {
+                Some([]) => continue,
+                Some(_) => vec![None],
+                None => cuts::pieces(file, || plans.of(file.mapping, new))?,
+            };
+            cut.push((file, pieces));
         }
         source.handover = Arc::new(Handover::new(cut.iter().map(|(file, pieces)| (file.index, pieces.len()))));
         // Files are opened by path; the store only keys the scan.
@@ -127,6 +137,7 @@ impl FileSource for LogScan {
             columns: self.projection.file_indices.clone(),
             schema: self.schema.clone(),
             rejects: self.rejects.clone(),
+            found: self.found.clone(),
             handover: self.handover.clone(),
             batch_size: self.batch_size,
             metrics: self.metrics.clone(),
@@ -206,6 +217,7 @@ struct LogOpener {
     columns: Vec<usize>,
     schema: Arc<LogSchema>,
     rejects: Arc<Rejects>,
+    found: Option<Arc<Found>>,
     handover: Arc<Handover>,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
@@ -222,7 +234,10 @@ impl FileOpener for LogOpener {
         let range = piece.range.as_ref().map(|range| (range.start as u64, range.end as u64));
         let could_not =
             |error| DataFusionError::External(format!("could not open {}: {error}", file.input.name).into());
-        let (records, packed) = records::open(&file, &plan, range).map_err(could_not)?;
+        let (records, packed) = match self.found.as_ref().and_then(|found| found.of(&file)) {
+            Some(lines) => (Records::found(lines, &plan), None),
+            None => records::open(&file, &plan, range).map_err(could_not)?,
+        };
         let provenance = file.provenance(&self.schema);
         let counts = PublishedCounts::new(self.metrics.clone(), self.partition);
         let mut batches = Batches {

@@ -14,11 +14,46 @@ pub enum Rows {
     Requests,
     /// What says something about a request: KV eviction, a model load, a line that carries its id.
     Events,
+    /// Steps of tokens, and requests that tell them in lists.
+    Tokens,
+    /// Requests and events alike.
+    Both,
 }
 
-/// The columns beyond the canonical record that an event has, with the keys that loggers write them under.
-const OF_EVENTS: [(&str, &[&str]); 2] =
-    [("event", &["event", "event_name", "event_type"]), ("message", &["message", "msg", "log"])];
+/// A column beyond the canonical record, with the keys that loggers write it under.
+type Beyond = (&'static str, Kind, &'static [&'static str]);
+
+/// Those that an event has.
+const OF_EVENTS: [Beyond; 2] = [
+    ("event", Kind::Text, &["event", "event_name", "event_type"]),
+    ("message", Kind::Text, &["message", "msg", "log"]),
+];
+
+/// The column that tells requests and events apart where both are rows.
+pub const TABLE: Beyond = ("table", Kind::Text, &[]);
+
+/// Those that a step of tokens has, and in which a request tells of all its steps, as lists.
+pub const OF_TOKENS: [Beyond; 13] = [
+    ("token_index", Kind::Count, &["token_index", "token_idx", "tokenIndex"]),
+    ("step_ms", Kind::Duration, &["step_ms", "step_s", "step_us", "step_ns"]),
+    ("wait_ms", Kind::Duration, &["wait_ms", "wait_s", "wait_us", "wait_ns"]),
+    ("context_len", Kind::Count, &["context_len", "context_length"]),
+    ("recompute", Kind::Flag, &["recompute", "recomputed", "is_recompute"]),
+    ("gaps", Kind::Text, &["itls", "inter_chunk_latency", "inter_token_latencies"]),
+    ("gaps_ms", Kind::Text, &["itls_ms", "inter_chunk_latency_ms", "inter_token_latencies_ms"]),
+    ("gaps_unit", Kind::Text, &[]),
+    ("times", Kind::Text, &["token_times", "token_timestamps"]),
+    ("times_ms", Kind::Text, &["token_times_ms"]),
+    ("times_s", Kind::Text, &["token_times_s"]),
+    ("steps", Kind::Text, &["token_steps"]),
+    ("unit", Kind::Text, &[]),
+];
+
+/// The keys of lists of steps.
+pub const LISTS: [&str; 6] = ["gaps", "gaps_ms", "times", "times_ms", "times_s", "steps"];
+
+/// Where events and steps of tokens tell their time, which other records do not.
+pub const AT: [&str; 1] = ["at"];
 
 /// The table's columns and what each stands for.
 #[derive(Clone, Debug)]
@@ -57,13 +92,28 @@ impl LogSchema {
 
     /// The columns of the events in the same logs.
     pub fn of_events(&self) -> Self {
-        let extra = |(name, keys): &(&str, &[&str])| {
+        self.with(Rows::Events, &OF_EVENTS)
+    }
+
+    /// The columns of the steps of tokens in the same logs, as they are written.
+    pub fn of_tokens(&self) -> Self {
+        self.with(Rows::Tokens, &OF_TOKENS)
+    }
+
+    /// The columns of requests and events, and which of them a row is.
+    pub fn of_both(&self) -> Self {
+        self.with(Rows::Both, &[OF_EVENTS[0], OF_EVENTS[1], TABLE])
+    }
+
+    /// More columns, and other rows.
+    fn with(&self, rows: Rows, beyond: &[Beyond]) -> Self {
+        let extra = |(name, kind, keys): &Beyond| {
             let paths = keys.iter().map(|key| KeyPath::of(key)).collect();
-            ExtraColumn { name: (*name).to_owned(), paths, kind: Kind::Text }
+            ExtraColumn { name: (*name).to_owned(), paths, kind: *kind }
         };
-        let asked = self.extras.iter().filter(|extra| OF_EVENTS.iter().all(|(name, _)| extra.name != *name));
-        let extras: Vec<ExtraColumn> = OF_EVENTS.iter().map(extra).chain(asked.cloned()).collect();
-        Self { rows: Rows::Events, ..Self::new(&extras, self.partitions.clone()) }
+        let asked = self.extras.iter().filter(|extra| beyond.iter().all(|(name, ..)| extra.name != *name));
+        let extras: Vec<ExtraColumn> = beyond.iter().map(extra).chain(asked.cloned()).collect();
+        Self { rows, ..Self::new(&extras, self.partitions.clone()) }
     }
 
     /// What the column at `index` of the table stands for.

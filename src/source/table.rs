@@ -30,6 +30,7 @@ use crate::source::parquet::{self, ParquetLog};
 use crate::source::rejects::Rejects;
 use crate::source::scan::LogScan;
 use crate::source::schema::LogSchema;
+use crate::source::search::Found;
 use crate::source::sieve::{Condition, SieveExec};
 use crate::source::tally::TallyExec;
 
@@ -44,6 +45,8 @@ pub struct LogTable {
     pub rejects: Arc<Rejects>,
     /// Records that it does not hold for are not in the table.
     pub predicate: Option<Expr>,
+    /// The lines of the logs that are read, where those were looked for; the others are passed over.
+    pub found: Option<Arc<Found>>,
     /// Whether the Parquet footers told first and last already, so that no scan needs to read the times for it.
     pub span_known: bool,
     /// How often the table was scanned.
@@ -86,7 +89,8 @@ impl TableProvider for LogTable {
         if !self.texts.is_empty() {
             let columns = scans.columns(true);
             let (schema, mappings, rejects) = (self.schema.clone(), self.mappings.clone(), self.rejects.clone());
-            let scan = LogScan::plan(schema, mappings, rejects, &self.texts, &columns, partitions)?;
+            let found = self.found.clone();
+            let scan = LogScan::plan(schema, mappings, rejects, found, &self.texts, &columns, partitions)?;
             plans.push(scans.finish(scan, &columns)?);
         }
         if !self.parquets.is_empty() {

@@ -8,7 +8,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType,
+    ArrowPrimitiveType, DataType, Field, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType,
 };
 use datafusion::arrow::error::ArrowError;
 use jiff::tz::TimeZone;
@@ -121,7 +121,32 @@ fn words(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(kept))
 }
 
+fn is_list(data_type: &DataType) -> bool {
+    let items = match data_type {
+        DataType::List(items) | DataType::LargeList(items) | DataType::ListView(items) => items,
+        _ => return false,
+    };
+    items.data_type().is_numeric() || is_text(items.data_type()) || matches!(items.data_type(), DataType::Timestamp(..))
+}
+
+/// Lists as JSON would write them.
+fn lists(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let lists = cast(array, &DataType::LargeList(Arc::new(Field::new_list_field(DataType::Utf8, true))))?;
+    let json = lists.as_list::<i64>().iter().map(|list| {
+        let items = list?;
+        let item = |text: Option<&str>| match text {
+            Some(text) if text.parse::<f64>().is_ok() => text.to_owned(),
+            text => serde_json::json!(text).to_string(),
+        };
+        Some(format!("[{}]", items.as_string::<i32>().iter().map(item).collect::<Vec<_>>().join(",")))
+    });
+    Ok(Arc::new(json.collect::<StringViewArray>()))
+}
+
 fn to_text(array: &ArrayRef, kind: Kind, refused: &mut Refused<'_>) -> Result<ArrayRef, ArrowError> {
+    if is_list(array.data_type()) && kind == Kind::Text {
+        return lists(array);
+    }
     if array.data_type().is_nested() {
         return Ok(refused.all(array, kind));
     }
