@@ -14,6 +14,7 @@ mod queries;
 mod report;
 mod run;
 mod sql;
+mod trace;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
@@ -32,6 +33,7 @@ pub use queries::QueriesArgs;
 pub use report::ReportArgs;
 pub use run::RunArgs;
 pub use sql::SqlArgs;
+pub use trace::TraceArgs;
 
 use crate::request::Word;
 
@@ -55,13 +57,15 @@ const EXAMPLES: &str = "\
 Examples:
   infer-stats inspect logs/                         what is in these logs?
   infer-stats latency --by input-bucket logs/       which prompts are slow?
-  infer-stats latency --stages --since 1h logs/     queue, prefill or decode?";
+  infer-stats latency --stages --since 1h logs/     queue, prefill or decode?
+  infer-stats trace req-abc123 logs/                why was this one slow?";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Latency(LatencyArgs),
     #[command(flatten)]
     Report(ReportArgs),
+    Trace(TraceArgs),
     Inspect(InspectArgs),
     Sql(SqlArgs),
     Check(CheckArgs),

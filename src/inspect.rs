@@ -117,6 +117,8 @@ pub fn inspect(request: &Request, logs: &Logs, expect: Option<&Path>) -> anyhow:
         rows,
         totals: None,
         sparks: Vec::new(),
+        lives: Vec::new(),
+        nothing_found: false,
         heat: None,
         notes,
         reads_logs: true,

@@ -30,3 +30,4 @@ pub mod report;
 pub mod request;
 pub mod run;
 pub mod source;
+pub mod trace;

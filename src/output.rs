@@ -71,6 +71,7 @@ pub fn write(
         Format::Json => json::write(report, out),
         Format::Jsonl => jsonl::write(report, out),
         Format::Parquet => parquet::write(report, out),
+        Format::Html | Format::Perfetto | Format::Otlp => anyhow::bail!("not yet"),
         Format::Junit => findings::junit(report, out),
         Format::Github => findings::github(report, out),
     };

@@ -21,6 +21,7 @@ use datafusion::arrow::datatypes::DataType;
 use jiff::Timestamp;
 
 use crate::request;
+use crate::trace::Life;
 
 pub use heat::Heat;
 pub use rows::Rows;
@@ -41,6 +42,8 @@ pub struct Report {
     pub rows: Rows,
     /// One value for each column where a total makes sense; never among the rows.
     pub totals: Option<datafusion::arrow::array::RecordBatch>,
+    /// The requests that a trace is of.
+    pub lives: Vec<Life>,
     /// Columns over time, for people.
     pub sparks: Vec<Spark>,
     /// Of the cells of a heat table.
@@ -48,6 +51,8 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// Whether the question looked at the logs at all; one that did not cannot find nothing.
     pub reads_logs: bool,
+    /// Whether something was asked for by name that the logs do not have.
+    pub nothing_found: bool,
     /// Columns that people need not see where they say nothing.
     pub details: Vec<String>,
     /// The column that says whom a row concerns.
@@ -90,6 +95,8 @@ impl Report {
             columns: meanings.iter().map(column).collect(),
             rows: held,
             totals: None,
+            lives: Vec::new(),
+            nothing_found: false,
             sparks: Vec::new(),
             heat: None,
             notes: Vec::new(),

@@ -21,6 +21,7 @@ mod pricing;
 mod replay;
 mod shell;
 mod time;
+mod trace;
 mod unit;
 mod word;
 mod zone;
@@ -52,6 +53,7 @@ pub use pricing::{BookQuestion, Pricing};
 pub use replay::Replay;
 pub use shell::Shell;
 pub use time::{Bounds, Clock, TimeRange, milliseconds};
+pub use trace::Trace;
 pub use word::Word;
 pub use zone::Zone;
 
@@ -158,6 +160,8 @@ pub enum Ask {
         policy: PathBuf,
         prices: Option<PathBuf>,
     },
+    /// Everything about some requests.
+    Trace(Trace),
     /// The reports of a month.
     Pack {
         prices: Option<PathBuf>,
@@ -172,7 +176,7 @@ impl Ask {
             Ask::Report { parameters, .. } | Ask::Run { parameters, .. } => {
                 parameters.iter().any(|parameter| parameter.name == "by")
             }
-            Ask::Inspect { .. } | Ask::Sql { .. } | Ask::Check { .. } | Ask::Pack { .. } => false,
+            Ask::Inspect { .. } | Ask::Sql { .. } | Ask::Check { .. } | Ask::Trace(_) | Ask::Pack { .. } => false,
         }
     }
 }
@@ -216,6 +220,10 @@ impl Task {
                 let (policy, prices) = (typed.policy, typed.prices);
                 report(Ask::Check { policy, prices }, typed.report)
             }
+            Command::Trace(mut typed) => {
+                let trace = Trace::resolve(&mut typed, place)?;
+                report(Ask::Trace(trace), typed.report)
+            }
             Command::Pack(typed) => {
                 let prices = typed.prices;
                 report(Ask::Pack { prices }, typed.report)
@@ -247,6 +255,9 @@ impl Request {
         let may_merge = input.requests || matches!(ask, Ask::Sql { .. } | Ask::Run { .. });
         if matches!(ask, Ask::Pack { .. }) && !matches!(output.format, Format::Table | Format::Markdown) {
             return Err(Mistake::PackIsMarkdown);
+        }
+        if output.format.is_of_traces() && !matches!(ask, Ask::Trace(_)) {
+            return Err(Mistake::OnlyOfATrace { format: output.format.word() });
         }
         if matches!(ask, Ask::Pack { .. }) && output.explode.is_some() {
             return Err(Mistake::PackInOne);

@@ -4,6 +4,7 @@ mod check;
 mod money;
 mod pack;
 mod pricing;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -119,6 +120,7 @@ fn answer(request: &Request) -> anyhow::Result<Ending> {
             output::write_document(parts, destination)?;
             return Ok(ending(request, &source, true));
         }
+        Ask::Trace(question) => threads.block_on(trace::trace(question, request, &logs, spill.path()))?,
         ask => {
             let mut report = threads.block_on(async {
                 match ask {
@@ -249,7 +251,12 @@ async fn ask(request: &Request, logs: &Logs, spill: &Path) -> anyhow::Result<Rep
         return ask_query(query, given, request, logs, &context).await;
     }
     match &request.ask {
-        Ask::Latency(_) | Ask::Report { .. } | Ask::Run { .. } | Ask::Check { .. } | Ask::Pack { .. } => {
+        Ask::Latency(_)
+        | Ask::Report { .. }
+        | Ask::Run { .. }
+        | Ask::Check { .. }
+        | Ask::Trace(_)
+        | Ask::Pack { .. } => {
             anyhow::bail!("a question of several queries is asked one by one")
         }
         Ask::Sql { query } => {
@@ -294,7 +301,9 @@ fn asked<'a>(request: &Request, catalog: &'a Catalog) -> anyhow::Result<(Option<
             });
             (Some(query), values.collect::<anyhow::Result<_>>()?)
         }
-        Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Pack { .. } => (None, Vec::new()),
+        Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Check { .. } | Ask::Trace(_) | Ask::Pack { .. } => {
+            (None, Vec::new())
+        }
     })
 }
 
@@ -533,7 +542,8 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     if !request.output.quiet {
         output::say(accounting_line(&report.source, &report.zone));
     }
-    Ok(ending(request, &report.source, report.reads_logs))
+    let ending = ending(request, &report.source, report.reads_logs);
+    Ok(if report.nothing_found && ending == Ending::Done { Ending::NothingFound } else { ending })
 }
 
 /// How a run over these records ends.

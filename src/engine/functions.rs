@@ -67,6 +67,7 @@ use datafusion::prelude::SessionContext;
 use apportion::Apportion;
 use breakdown::Breakdown;
 use bucket::Bucket;
+pub use bucket::Edges;
 use bucket_label::BucketLabel;
 pub use charge::ChargeCall;
 use draw::Draw;

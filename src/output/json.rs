@@ -5,9 +5,11 @@
 
 use std::io::{self, Write};
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::report::{Note, Report, ReportColumn};
+use crate::trace::Life;
 
 use super::cell;
 use super::object::Objects;
@@ -28,6 +30,10 @@ pub fn write<W: Write>(report: &mut Report, out: &mut W) -> anyhow::Result<()> {
     totals(report, out)?;
     out.write_all(b",\n")?;
     list(out, "notes", notes)?;
+    if !report.lives.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "lives", lives(report)?)?;
+    }
     out.write_all(b"\n}\n")?;
     Ok(())
 }
@@ -35,7 +41,7 @@ pub fn write<W: Write>(report: &mut Report, out: &mut W) -> anyhow::Result<()> {
 /// All that stands before the rows: what was asked, of which records, and what the columns mean.
 pub fn preamble(report: &Report) -> Map<String, Value> {
     let source = &report.source;
-    let time = |time: Option<jiff::Timestamp>| time.map(|time| cell::with_offset(time, &report.zone));
+    let time = |time: Option<Timestamp>| time.map(|time| cell::with_offset(time, &report.zone));
     let column =
         |column: &ReportColumn| json!({ "name": column.name, "unit": column.unit, "definition": column.definition });
     Map::from_iter([
@@ -67,6 +73,17 @@ pub fn preamble(report: &Report) -> Map<String, Value> {
 pub fn notes(report: &Report) -> Vec<Value> {
     let note = |note: &Note| json!({ "code": note.code, "text": note.text, "count": note.count });
     report.notes.iter().map(note).collect()
+}
+
+/// The requests of a trace; the origin of each is the zero of all its times.
+pub fn lives(report: &Report) -> serde_json::Result<Vec<Value>> {
+    let told = |life: &Life| {
+        let origin = life.origin_ns.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
+        let origin = origin.map(|origin| cell::with_offset(origin, &report.zone));
+        let Value::Object(members) = serde_json::to_value(life)? else { return Ok(Value::Null) };
+        Ok(Map::from_iter([("origin".to_owned(), json!(origin))].into_iter().chain(members)).into())
+    };
+    report.lives.iter().map(told).collect()
 }
 
 fn rows<W: Write>(report: &mut Report, out: &mut W) -> anyhow::Result<()> {

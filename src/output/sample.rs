@@ -116,6 +116,8 @@ fn report(columns: Vec<ReportColumn>, rows: Rows) -> Report {
         rows,
         totals: None,
         sparks: Vec::new(),
+        lives: Vec::new(),
+        nothing_found: false,
         heat: None,
         notes: Vec::new(),
         reads_logs: true,

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
+use regex::bytes::Regex;
 
 use super::number::{self, Unfit};
 use super::unit::Unit;
@@ -292,6 +293,17 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+}
+
+/// The date and time that a line of text begins with, or has near its beginning.
+pub fn within(line: &[u8]) -> Option<&[u8]> {
+    /// Bytes of what loggers write before the time: a name, a level, a process.
+    const NEAR: usize = 120;
+    static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let text = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?";
+        Regex::new(text).ok()
+    });
+    TIME.as_ref()?.find(&line[..line.len().min(NEAR)]).map(|found| found.as_bytes())
 }
 
 #[cfg(test)]

@@ -78,6 +78,8 @@ pub fn report(question: &Question<'_>, answer: Answer, logs: &Logs, request: &Re
         parameters: parameters(question, request),
         source,
         columns,
+        lives: Vec::new(),
+        nothing_found: false,
         sparks,
         heat: None,
         totals: totals(&sums, &rows)?,

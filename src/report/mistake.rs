@@ -61,6 +61,8 @@ pub enum ReportMistake {
     NoBillField { field: String, hint: String, known: String },
     #[error("--bill-map: the invoice has no column `{name}` (it has {names})")]
     NoBillName { name: String, names: String },
+    #[error("`{asked}` is the beginning of {count} ids, such as {examples}: write more of it")]
+    AmbiguousId { asked: String, count: usize, examples: String },
     #[error("could not read {path}: {reason}")]
     NoAnswerFile { path: String, reason: String },
     #[error("{path} holds no rows of an answer: write it with --format json, jsonl or parquet, and -o")]

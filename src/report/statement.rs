@@ -47,6 +47,8 @@ impl Report {
                         rows: Rows::new(schema.clone()),
                         totals: None,
                         sparks: Vec::new(),
+                        lives: Vec::new(),
+                        nothing_found: false,
                         heat: None,
                         notes: Vec::new(),
                         reads_logs: self.reads_logs,

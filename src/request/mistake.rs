@@ -132,6 +132,16 @@ pub enum Mistake {
     #[error("--param names `{name}` twice: keep one of them")]
     ParameterTwice { name: String },
 
+    // trace
+    #[error("no id: name one, as in infer-stats trace req-abc123 logs/, or a file of ids with --ids-from")]
+    NoIds,
+    #[error("could not read the ids of {}: {reason}", path.display())]
+    UnreadableIds { path: PathBuf, reason: std::io::Error },
+    #[error("{flag}: a trace is no table of many requests, and says nothing about that: drop it")]
+    NotOfATrace { flag: &'static str },
+    #[error("--format {format} is for `trace`: write table, markdown, csv, json, jsonl or parquet")]
+    OnlyOfATrace { format: &'static str },
+
     // limits
     #[error("`{text}` is no amount of memory: write a number and a unit, as in 300MiB, 2GiB or 500MB")]
     NotASize { text: String },

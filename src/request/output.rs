@@ -32,6 +32,12 @@ pub enum Format {
     Junit,
     /// Findings as annotations of a GitHub workflow.
     Github,
+    /// A trace as one page.
+    Html,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+    /// A trace as OpenTelemetry spans.
+    Otlp,
 }
 
 impl Word for Format {
@@ -45,10 +51,18 @@ impl Word for Format {
         ("parquet", Format::Parquet),
         ("junit", Format::Junit),
         ("github", Format::Github),
+        ("html", Format::Html),
+        ("perfetto", Format::Perfetto),
+        ("otlp", Format::Otlp),
     ];
 }
 
 impl Format {
+    /// Whether only a trace can be written in it.
+    pub fn is_of_traces(self) -> bool {
+        matches!(self, Format::Html | Format::Perfetto | Format::Otlp)
+    }
+
     /// How names of files in this format end.
     pub fn ending(self) -> &'static str {
         match self {
@@ -56,7 +70,9 @@ impl Format {
             Format::Markdown => "md",
             Format::Csv => "csv",
             Format::Json => "json",
-            Format::Jsonl => "jsonl",
+            Format::Jsonl | Format::Otlp => "jsonl",
+            Format::Perfetto => "json",
+            Format::Html => "html",
             Format::Parquet => "parquet",
             Format::Junit => "xml",
         }

@@ -68,11 +68,24 @@ pub struct Look {
     others: u64,
     /// Whether lines may come in pieces.
     has_pieces: bool,
+    /// Lines that were no records, or only parts of one.
+    unread: u64,
+}
+
+/// What the lines of a log are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Each is a record by itself.
+    Records,
+    /// Each is one unless it is very long.
+    Pieces,
+    /// Several may tell of one request.
+    Parts,
 }
 
 impl Look {
     pub fn at(head: &[u8], log: &LogFile, plan: &Arc<ReadPlan>) -> Self {
-        let mut look = Self { plan: plan.clone(), depending: 0, others: 0, has_pieces: false };
+        let mut look = Self { plan: plan.clone(), depending: 0, others: 0, has_pieces: false, unread: 0 };
         let counts = PublishedCounts::new(ExecutionPlanMetricsSet::new(), 0);
         let mut reader = RecordReader::new(plan.clone(), Provenance::default(), 0, counts);
         let (mut nest, rejects) = (Nest::default(), Rejects::default());
@@ -82,12 +95,21 @@ impl Look {
         LineDecoder::new(plan.wanted.clone(), Writing::Plain).decode(head, &mut sink);
         sink.nest.finish(&mut sink.desk);
         look.has_pieces = nest.takes_pieces();
+        look.unread = reader.counts.rejected_total() + reader.counts.skipped_total();
         look
     }
 
-    /// Whether some of the records are told by several lines.
-    pub fn is_of_parts(&self) -> bool {
-        self.has_pieces || self.depending > 0
+    pub fn lines(&self) -> Lines {
+        match () {
+            () if self.depending > 0 => Lines::Parts,
+            () if self.has_pieces => Lines::Pieces,
+            () => Lines::Records,
+        }
+    }
+
+    /// Whether every line was read as a record.
+    pub fn is_all_read(&self) -> bool {
+        self.unread == 0 && self.others > 0
     }
 }
 

@@ -95,6 +95,13 @@ impl Logs {
         for (index, mut input) in located.inputs.into_iter().enumerate() {
             let mapping = input.path().and_then(|path| request.logs.source_index(path)).map_or(0, |source| source + 1);
             input.name = request.logs.shown(&input.name);
+            if matches!(request.ask, Ask::Trace(_)) && !input.is_file() {
+                // a trace reads its logs several times
+                let name = input.name.clone();
+                let unpacked = input.unpack(spill).with_context(|| format!("could not unpack {name}"))?;
+                input = Input { name, ..Input::file(unpacked.path().to_owned(), Vec::new())? };
+                logs._unpacked.push(unpacked);
+            }
             let file = Arc::new(LogFile { index, input, mapping, rows: None });
             logs.files.push(file.clone());
             match file.input.format {
@@ -161,6 +168,11 @@ impl Logs {
         }
     }
 
+    /// The table of requests and events alike, with only those that `predicate` holds for.
+    pub fn both(&self, predicate: Option<Expr>) -> LogTable {
+        LogTable { schema: Arc::new(self.schema.of_both()), ..self.table(predicate) }
+    }
+
     /// The table of the steps of tokens, with only those of the records that `range` holds for.
     pub fn tokens(&self, range: Option<Expr>) -> TokenTable {
         let parquets = self.parquets.iter().chain(&self.token_parquets).cloned().collect();
@@ -188,7 +200,7 @@ impl Logs {
     fn mostly_lone(&self, request: &Request) -> bool {
         self.roles().len() < 2
             && self.files.iter().all(|file| file.input.is_file())
-            && !matches!(request.ask, Ask::Sql { .. } | Ask::Inspect { .. })
+            && !matches!(request.ask, Ask::Sql { .. } | Ask::Inspect { .. } | Ask::Trace(_))
             && request.matching == Matching::Id
             && !request.fixes_skew
     }

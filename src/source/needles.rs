@@ -74,6 +74,20 @@ impl Needles {
         escaped.for_each(|line| take(Hit { line, is_whole: true }));
     }
 
+    /// Whether one of the ids stands in a text, as a word of its own.
+    pub fn stand_in(&self, text: &str) -> bool {
+        let (text, lower) = (text.as_bytes(), text.to_ascii_lowercase());
+        let stands = |id: &Vec<u8>| {
+            let text = if std::str::from_utf8(id).is_ok_and(is_hex) { lower.as_bytes() } else { text };
+            memmem::find_iter(text, id).any(|place| {
+                let (before, rest) = (text[..place].last(), &text[place + id.len()..]);
+                let is_cut = || self.cuts.iter().any(|cut| rest.starts_with(cut.as_bytes()));
+                before.is_none_or(|byte| !byte.is_ascii_alphanumeric()) && (!goes_on(rest) || is_cut())
+            })
+        };
+        self.ids.iter().any(stands)
+    }
+
     /// The lines that write a character of an id as an escape.
     fn escaped(&self, block: &[u8]) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -201,6 +215,16 @@ mod tests {
         let uuid = "0197a3f2-c1d0-7abc-8def-0123456789ab";
         assert!(whole(&[uuid], &uuid.to_uppercase()));
         assert_eq!(found(&["req-one"], "REQ-ONE"), []);
+    }
+
+    #[test]
+    fn an_id_stands_in_a_text_as_a_word_of_its_own() {
+        let stands = |id: &str, text: &str| Needles::new([id], &[]).stand_in(text);
+        assert!(stands("req-1", "evicted req-1, req-2"));
+        assert!(stands("req-1", "chatcmpl-req-1: done"));
+        assert!(!stands("req-1", "evicted req-10"));
+        assert!(!stands("eq-1", "evicted req-1"));
+        assert!(stands("订单", "订单"));
     }
 
     proptest! {

@@ -37,6 +37,8 @@ pub struct ReadPlan {
     schema: SchemaRef,
     /// Which records are rows.
     pub rows: Rows,
+    /// The dialect of lines of text that no pattern knows, where they are events.
+    pub lines: Option<usize>,
 }
 
 /// The field of the first extra column.
@@ -123,7 +125,10 @@ impl ReadPlan {
             }
         }
         let paths = slots.into_paths();
+        // events come before requests, the last
+        let lines = schema.takes_lines.then(|| dialects.len() - 2);
         Ok(Self {
+            lines,
             names: paths.iter().map(|path| path.join(".")).collect(),
             wanted: Arc::new(Wanted::new(paths)),
             dialects,

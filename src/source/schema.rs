@@ -59,6 +59,8 @@ pub const AT: [&str; 1] = ["at"];
 #[derive(Clone, Debug)]
 pub struct LogSchema {
     pub rows: Rows,
+    /// Whether lines of text that no pattern knows are events too.
+    pub takes_lines: bool,
     pub arrow: SchemaRef,
     pub extras: Vec<ExtraColumn>,
     /// Names of `key=value` folders that are no canonical columns.
@@ -87,7 +89,8 @@ impl LogSchema {
         let mut fields: Vec<Arc<Field>> = canonical.fields().iter().cloned().collect();
         fields.extend(extras.iter().map(|extra| Arc::new(Field::new(&extra.name, extra.kind.data_type(), true))));
         fields.extend(names.iter().map(|name| Arc::new(Field::new(name, Kind::Text.data_type(), true))));
-        Self { rows: Rows::Requests, arrow: Arc::new(Schema::new(fields)), extras: extras.to_vec(), partitions: names }
+        let (arrow, extras) = (Arc::new(Schema::new(fields)), extras.to_vec());
+        Self { rows: Rows::Requests, takes_lines: false, arrow, extras, partitions: names }
     }
 
     /// The columns of the events in the same logs.

@@ -3,7 +3,7 @@
 //! That goes where every line is a record of its own. Other logs (arrays, CSV, records that come in pieces or that are put
 //! together from several) are read whole, and Parquet has its statistics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -12,11 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
+use memchr::memchr_iter;
 
 use crate::source::LogFile;
 use crate::source::blocks::Blocks;
 use crate::source::compression::is_damage;
-use crate::source::cuts;
+use crate::source::cuts::{self, Lines, Look};
 use crate::source::format::Format;
 use crate::source::logs::Logs;
 use crate::source::needles::{Hit, Needles};
@@ -37,6 +38,8 @@ const MOST_BEGINNINGS: usize = 256;
 pub struct Line {
     /// Byte of the decoded file where it starts.
     pub offset: u64,
+    /// Counted from 1.
+    pub number: u64,
     /// With its newline.
     pub text: Vec<u8>,
     /// False where what was looked for is only the beginning of an id.
@@ -53,6 +56,12 @@ impl Found {
         self.0.get(&file.index).map(Vec::as_slice)
     }
 
+    /// The number of the line at a byte of a log, where that was searched.
+    pub fn number(&self, file: usize, offset: u64) -> Option<u64> {
+        let lines = self.0.get(&file)?;
+        Some(lines[lines.binary_search_by_key(&offset, |line| line.offset).ok()?].number)
+    }
+
     /// Only the lines with an id as a whole.
     pub fn whole(&self) -> Self {
         let whole = |lines: &Vec<Line>| lines.iter().filter(|line| line.is_whole).cloned().collect();
@@ -66,11 +75,14 @@ impl Logs {
     /// # Errors
     /// A log cannot be read, or far too many lines hold an id.
     pub fn search(&self, needles: &Needles, threads: usize) -> anyhow::Result<Found> {
-        let mut tasks = Vec::new();
+        let (mut tasks, mut pieced) = (Vec::new(), Vec::new());
         for file in self.texts.iter() {
-            if self.is_of_lone_lines(file)? {
-                tasks.extend(pieces(file));
+            match self.lines_of(file)? {
+                Lines::Parts => continue,
+                Lines::Pieces => pieced.push(file),
+                Lines::Records => {}
             }
+            tasks.extend(pieces(file));
         }
         let search = Search { needles, next: AtomicUsize::new(0), kept: AtomicU64::new(0), done: Mutex::default() };
         let workers = threads.min(tasks.len());
@@ -81,25 +93,43 @@ impl Logs {
                 .try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
         let mut found = Found::default();
-        for ((index, _), lines) in search.done.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            match lines {
-                Some(lines) => found.0.entry(index).or_default().extend(lines),
-                // what is damaged is read, so that it is counted
-                None => _ = found.0.remove(&index),
+        let done = search.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // what is damaged is read whole, so that it is counted
+        let damaged: BTreeSet<usize> =
+            done.iter().filter(|(_, lines)| lines.is_none()).map(|((index, _), _)| *index).collect();
+        let mut before: BTreeMap<usize, u64> = BTreeMap::new();
+        for ((index, _), lines) in done {
+            let Some(Stretch { mut lines, count }) = lines.filter(|_| !damaged.contains(&index)) else { continue };
+            let before = before.entry(index).or_default();
+            lines.iter_mut().for_each(|line| line.number += *before);
+            *before += count;
+            found.0.entry(index).or_default().extend(lines);
+        }
+        for file in pieced {
+            let lines = found.0.get(&file.index).map(Vec::as_slice).unwrap_or_default();
+            if !self.are_whole(file, lines)? {
+                found.0.remove(&file.index);
             }
         }
         Ok(found)
     }
 
-    /// Whether each line of a log is a record by itself.
-    fn is_of_lone_lines(&self, file: &LogFile) -> anyhow::Result<bool> {
+    /// What the lines of a log are.
+    fn lines_of(&self, file: &LogFile) -> anyhow::Result<Lines> {
         let is_of_lines = matches!(file.input.format, Format::Ndjson | Format::Text) && file.rows.is_none();
         if !is_of_lines || !file.input.is_file() {
-            return Ok(false);
+            return Ok(Lines::Parts);
         }
         let plan = Arc::new(ReadPlan::new(&self.schema, &[], &self.mappings[file.mapping])?);
         let head = cuts::head(file).with_context(|| format!("could not read {}", file.input.name))?;
-        Ok(!cuts::Look::at(&head, file, &plan).is_of_parts())
+        Ok(Look::at(&head, file, &plan).lines())
+    }
+
+    /// Whether all of some lines are whole records, of a log whose lines may come in pieces.
+    fn are_whole(&self, file: &LogFile, lines: &[Line]) -> anyhow::Result<bool> {
+        let plan = Arc::new(ReadPlan::new(&self.schema, &[], &self.mappings[file.mapping])?);
+        let is_whole = |line: &Line| Look::at(&line.text, file, &plan).is_all_read();
+        Ok(lines.iter().all(is_whole))
     }
 }
 
@@ -127,7 +157,14 @@ struct Search<'a> {
     /// Bytes of the lines so far.
     kept: AtomicU64,
     /// The lines of each piece, by the index of the log and the place of the piece; None where the log is damaged.
-    done: Mutex<BTreeMap<(usize, usize), Option<Vec<Line>>>>,
+    done: Mutex<BTreeMap<(usize, usize), Option<Stretch>>>,
+}
+
+/// The lines that were found in a piece of a log, numbered within it, and how many lines it has.
+#[derive(Default)]
+struct Stretch {
+    lines: Vec<Line>,
+    count: u64,
 }
 
 impl Search<'_> {
@@ -140,32 +177,44 @@ impl Search<'_> {
                 Err(error) if is_damage(&error) => None,
                 Err(error) => return Err(error).with_context(|| format!("could not read {}", task.file.input.name)),
             };
-            let bytes = lines.iter().flatten().map(|line| line.text.len() as u64).sum();
+            let found = lines.iter().flat_map(|stretch| &stretch.lines);
+            let bytes = found.map(|line| line.text.len() as u64).sum();
             let kept = self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes;
             anyhow::ensure!(kept <= MOST_BYTES, "too many lines hold that id for one of a request: give the whole id");
             self.done.lock().unwrap_or_else(PoisonError::into_inner).insert((task.file.index, number), lines);
         }
     }
 
-    fn lines(&self, task: &Task<'_>) -> io::Result<Vec<Line>> {
+    fn lines(&self, task: &Task<'_>) -> io::Result<Stretch> {
         let input = &task.file.input;
         let mut blocks = match (&task.range, input.plain_file()) {
             (Some(range), Some(path)) => Blocks::range(Arc::new(File::open(path)?), range.start, range.end),
             _ => Blocks::new(input.open()?),
         };
-        let mut lines = Vec::new();
+        let mut found = Stretch::default();
         let mut beginnings = 0;
         while let Some(piece) = blocks.next_block()? {
-            // a line that is too long is no record, whatever it holds
-            let Piece::Text { offset, bytes } = piece else { continue };
+            let Piece::Text { offset, bytes } = piece else {
+                // a line that is too long is no record, whatever it holds
+                found.count += 1;
+                continue;
+            };
+            let (mut counted, mut number) = (0, found.count);
             self.needles.find(bytes, |Hit { line, is_whole }| {
                 beginnings += usize::from(!is_whole);
+                number += newlines(&bytes[counted..line.start]);
+                counted = line.start;
                 if is_whole || beginnings <= MOST_BEGINNINGS {
                     let offset = offset + line.start as u64;
-                    lines.push(Line { offset, text: bytes[line].to_vec(), is_whole });
+                    found.lines.push(Line { offset, number: number + 1, text: bytes[line].to_vec(), is_whole });
                 }
             });
+            found.count = number + newlines(&bytes[counted..]);
         }
-        Ok(lines)
+        Ok(found)
     }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
 }

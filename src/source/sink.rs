@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::record::excerpt::Excerpt;
+use crate::record::{Column, timestamp};
 use crate::source::carried::Carried;
 use crate::source::dialect::Cargo;
 use crate::source::json::{ObjectWriter, Record, Sink, write_text};
@@ -121,7 +122,7 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
             Some(found) if is_readable(found.0) => found,
             _ if !is_text => return self.desk.rejected(from.offset, line, Reject::BadUtf8),
             _ if looks_like_json(line) => return self.desk.rejected(from.offset, line, why),
-            _ => return self.desk.reader.counts.skip("text"),
+            _ => return self.unknown_line(&plan, line, from),
         };
         let part = |name: &str| Some((plan.slot_named(name)?, captures.name(name)?.as_bytes()));
         let mut record = TextRecord { parts: pattern.names().iter().filter_map(|name| part(name)).collect() };
@@ -137,6 +138,20 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
             }
             pushed => self.desk.tell(pushed, || Cow::Owned(record.json(&plan)), from.offset),
         }
+    }
+}
+
+impl<'a, L: Level<'a>> RecordSink<'a, L> {
+    /// A line of text that no pattern knows.
+    fn unknown_line(&mut self, plan: &ReadPlan, line: &[u8], from: Whence<'_>) {
+        let Some(number) = plan.lines else { return self.desk.reader.counts.skip("text") };
+        let mut parts = Vec::new();
+        parts.extend(plan.slot_named("message").map(|slot| (slot, line)));
+        parts.extend(plan.slot_named(Column::Timestamp.name()).zip(timestamp::within(line)));
+        let record = TextRecord { parts };
+        self.nest.flush(&mut self.desk);
+        let from = Whence { part_of: Some(number), in_turn: true, ..from };
+        self.desk.reader.push(&record, from, &mut Layouts::default());
     }
 }
 

@@ -54,9 +54,23 @@ impl ScalarUDFImpl for Bucket {
 pub struct Edges(Vec<i64>);
 
 impl Edges {
-    /// The index of the bucket that `count` falls into.
+    /// From edges that were checked when they were typed.
+    pub fn checked(edges: &[i64]) -> Self {
+        Self(edges.to_vec())
+    }
+
+    /// The number of the bucket that `count` falls into.
+    pub fn bucket(&self, count: i64) -> usize {
+        self.0.partition_point(|&edge| edge <= count)
+    }
+
+    /// The first count of a bucket, and the first behind it.
+    pub fn range(&self, bucket: usize) -> (i64, Option<i64>) {
+        (bucket.checked_sub(1).and_then(|before| self.0.get(before)).copied().unwrap_or(0), self.0.get(bucket).copied())
+    }
+
     fn bucket_of(&self, count: i64) -> i64 {
-        self.0.partition_point(|&edge| edge <= count) as i64
+        self.bucket(count) as i64
     }
 
     /// One label per bucket, in order: `0-1K`, `1K-2K`, `2K+`.

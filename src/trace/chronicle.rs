@@ -1,0 +1,517 @@
+//! From what was asked for to the lives of requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::clocks::skews;
+use super::entry::Entry;
+use super::findings::findings;
+use super::life::{Event, Fact, Life, Missing, Record, Stage, Tokens, Value};
+use super::lookup::{Lookup, Seen};
+use super::matching::{Ids, LINKS, canonical};
+use super::neighbours::Relations;
+use super::stages::{depth, stages};
+use super::steps::{explain, tokens};
+use super::surroundings::{Kind, Surroundings, Wanted};
+use crate::engine::accounting::Counted;
+use crate::engine::functions::Edges;
+use crate::record::Column;
+use crate::request::Trace;
+use crate::source::table::LogTable;
+
+/// Requests of a trace or a batch that are told of, where the id of that was asked for.
+const MOST_LIVES: usize = 20;
+
+/// Retries are followed so many times.
+const MOST_HOPS: usize = 8;
+
+/// An id that is shorter stands in too many lines to look for it by its bytes.
+const LEAST_LINK: usize = 6;
+
+/// Requests beside one whose tokens are looked at.
+const MOST_BESIDE: usize = 64;
+
+/// Letters of a line of text that are shown.
+const LONGEST_TEXT: usize = 200;
+
+/// The lives that were asked for.
+#[derive(Default)]
+pub struct Chronicle {
+    pub lives: Vec<Life>,
+    /// What nothing was found for, each with ids that begin with it.
+    pub unknown: Vec<(String, BTreeSet<String>)>,
+    /// What stood for more requests than are told of: the id, and how many.
+    pub cut: Vec<(String, usize)>,
+    /// What was read.
+    pub counted: Counted,
+}
+
+/// What a typed id stands for.
+enum Asked {
+    Requests(Vec<String>),
+    Unknown(BTreeSet<String>),
+}
+
+/// Tells the lives of the requests that were asked for. `around` makes the table of requests and events that a condition
+/// holds for; `roles` are those whose logs are read.
+///
+/// # Errors
+/// A log cannot be read.
+pub async fn chronicle(
+    question: &Trace,
+    lookup: &Lookup<'_>,
+    around: impl Fn() -> LogTable,
+    roles: &[&str],
+    edges: &[i64],
+) -> anyhow::Result<Chronicle> {
+    let rule = lookup.rule;
+    let all = Ids::new(rule, question.ids.iter().map(String::as_str));
+    let mut seen = lookup.look(&all, if question.alone { &LINKS[..1] } else { &LINKS }).await?;
+    if question.alone && seen.records.is_empty() {
+        seen = lookup.look(&all, &LINKS).await?;
+    }
+    let mut told = Chronicle { counted: seen.counted.clone(), ..Chronicle::default() };
+    let mut wanted: Vec<(String, String)> = Vec::new();
+    for asked in &question.ids {
+        let mut found = asked_for(asked, &seen, lookup);
+        if let Asked::Unknown(longer) = &found {
+            let one = Ids::new(rule, [asked.as_str()]);
+            let longer = if longer.is_empty() && !seen.records.is_empty() {
+                lookup.look(&one, &LINKS).await?.longer
+            } else {
+                longer.clone()
+            };
+            // a beginning that only one request has stands for it
+            if longer.len() == 1 {
+                let ids = Ids::new(rule, longer.iter().map(String::as_str));
+                seen.add(lookup.look(&ids, &LINKS).await?);
+                found = Asked::Requests(longer.into_iter().collect());
+            } else {
+                found = Asked::Unknown(longer);
+            }
+        }
+        match found {
+            Asked::Requests(ids) => {
+                if ids.len() > MOST_LIVES {
+                    told.cut.push((asked.clone(), ids.len()));
+                }
+                wanted.extend(ids.into_iter().take(MOST_LIVES).map(|id| (asked.clone(), id)));
+            }
+            Asked::Unknown(longer) => told.unknown.push((asked.clone(), longer)),
+        }
+    }
+    let mut known = BTreeSet::new();
+    wanted.retain(|(_, id)| known.insert(id.clone()));
+    if wanted.is_empty() {
+        return Ok(told);
+    }
+    // a member of what was asked for by the id of the whole has lines without that
+    let missing = wanted.iter().filter(|(asked, id)| canonical(rule, asked) != *id).map(|(_, id)| id.as_str());
+    seen.add(lookup.look(&Ids::new(rule, missing), &LINKS[..1]).await?);
+    if !question.alone {
+        follow(&wanted, &mut seen, lookup).await?;
+    }
+    let mut cases: Vec<Case<'_>> = wanted.iter().map(|(asked, id)| Case::of(asked, id, &seen, lookup)).collect();
+    let edges = Edges::checked(edges);
+    let surroundings = match question.alone {
+        true => None,
+        false => {
+            let wanted = surroundings_of(&cases, question, &edges, lookup);
+            let found = Surroundings::scan(lookup.context, around(), &wanted, &edges).await?;
+            told.counted = found.counted.clone();
+            Some(found)
+        }
+    };
+    for case in &mut cases {
+        let life = case.life(surroundings.as_ref(), &seen, &edges, roles, lookup).await?;
+        told.lives.push(life);
+    }
+    Ok(told)
+}
+
+/// The requests that a typed id stands for: that with the id, those of the trace, those of the batch.
+fn asked_for(asked: &str, seen: &Seen, lookup: &Lookup<'_>) -> Asked {
+    let ids = Ids::new(lookup.rule, [asked]);
+    for column in [Column::RequestId, Column::TraceId, Column::BatchId] {
+        let has = |record: &&Entry| record.text(column.name()).is_some_and(|id| ids.contain(id));
+        let mut found: Vec<&Entry> = seen.records.iter().filter(has).collect();
+        found.sort_by_key(|record| record.start());
+        let mut requests: Vec<String> = Vec::new();
+        for id in found.iter().filter_map(|record| record.text(Column::RequestId.name())) {
+            let id = canonical(lookup.rule, id);
+            if !requests.contains(&id) {
+                requests.push(id);
+            }
+        }
+        if !requests.is_empty() {
+            return Asked::Requests(requests);
+        }
+    }
+    // only lines of text, or tokens, may name it
+    let named = |entry: &Entry| {
+        let is_its = entry.text(Column::RequestId.name()).is_some_and(|id| ids.contain(id));
+        is_its || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, text))
+    };
+    match seen.events.iter().chain(&seen.steps).any(named) {
+        true => Asked::Requests(ids.iter().map(str::to_owned).collect()),
+        false => Asked::Unknown(seen.longer.iter().filter(|longer| ids.begin(longer)).cloned().collect()),
+    }
+}
+
+/// Looks up what the records name: requests before and after, and the trace.
+async fn follow(wanted: &[(String, String)], seen: &mut Seen, lookup: &Lookup<'_>) -> anyhow::Result<()> {
+    let rule = lookup.rule;
+    let mut chain: BTreeSet<String> = wanted.iter().map(|(_, id)| id.clone()).collect();
+    let mut looked: BTreeSet<String> = chain.clone();
+    for _ in 0..MOST_HOPS {
+        let mut next = BTreeSet::new();
+        for record in &seen.records {
+            let text = |column: Column| record.text(column.name()).map(|id| canonical(rule, id));
+            let (id, previous) = (text(Column::RequestId), text(Column::PreviousRequestId));
+            let is_linked = |id: &Option<String>| id.as_ref().is_some_and(|id| chain.contains(id));
+            if is_linked(&id) {
+                next.extend(previous.clone());
+                next.extend(text(Column::TraceId).filter(|id| id.len() >= LEAST_LINK));
+            }
+            if is_linked(&previous) {
+                next.extend(id);
+            }
+        }
+        chain.extend(next.iter().cloned());
+        next.retain(|id| looked.insert(id.clone()));
+        if next.is_empty() {
+            break;
+        }
+        seen.add(lookup.look(&Ids::new(rule, next.iter().map(String::as_str)), &LINKS).await?);
+    }
+    Ok(())
+}
+
+/// What must be known around some requests.
+fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges, lookup: &Lookup<'_>) -> Wanted {
+    let mut wanted = Wanted { context_ns: question.context_ns, ..Wanted::default() };
+    let texts = |column: Column| -> BTreeSet<String> {
+        let records = cases.iter().flat_map(|case| &case.records);
+        records.filter_map(|record| record.text(column.name()).map(str::to_owned)).collect()
+    };
+    (wanted.gpus, wanted.batches) = (texts(Column::GpuId), texts(Column::BatchId));
+    wanted.ids = Some(Ids::new(lookup.rule, cases.iter().map(|case| case.id)));
+    for case in cases {
+        for record in &case.records {
+            let kind = Kind::of(record, edges);
+            if !wanted.kinds.contains(&kind) {
+                wanted.kinds.push(kind);
+            }
+        }
+        let columns = case.stages.iter().filter_map(column_of);
+        wanted.durations.extend(columns.chain([Column::TpotMs]));
+        wanted.window = [wanted.window, case.span].into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    }
+    wanted.durations.sort_unstable();
+    wanted.durations.dedup();
+    wanted
+}
+
+/// The column that holds the time of a stage.
+fn column_of(stage: &Stage) -> Option<Column> {
+    Some(match stage.name {
+        "auth" => Column::AuthMs,
+        "preprocess" => Column::PreprocessMs,
+        "queue" => Column::QueueWaitMs,
+        "prefill" => Column::PrefillTimeMs,
+        "first_token" => Column::TtftMs,
+        "decode" => Column::DecodeTimeMs,
+        "postprocess" => Column::PostprocessMs,
+        "request" => Column::TotalLatencyMs,
+        _ => return None,
+    })
+}
+
+/// One request while its life is put together.
+struct Case<'a> {
+    asked: &'a str,
+    /// Without what producers put around it.
+    id: &'a str,
+    /// In order of their start.
+    records: Vec<&'a Entry>,
+    events: Vec<&'a Entry>,
+    steps: Vec<&'a Entry>,
+    /// First and last moment.
+    span: Option<(i64, i64)>,
+    stages: Vec<Stage>,
+}
+
+impl<'a> Case<'a> {
+    fn of(asked: &'a str, id: &'a str, seen: &'a Seen, lookup: &Lookup<'_>) -> Self {
+        let ids = Ids::new(lookup.rule, [id]);
+        let is_its = |entry: &&Entry| entry.text(Column::RequestId.name()).is_some_and(|id| ids.contain(id));
+        let mut records: Vec<&Entry> = seen.records.iter().filter(is_its).collect();
+        records.sort_by_key(|record| (record.start().is_none(), record.start(), depth(record), record.source()));
+        records.dedup_by(|a, b| a.known() == b.known());
+        let batches: BTreeSet<&str> = records.iter().filter_map(|record| record.text(Column::BatchId.name())).collect();
+        let speaks = |entry: &&Entry| {
+            is_its(entry)
+                || entry.text(Column::BatchId.name()).is_some_and(|batch| batches.contains(batch))
+                || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, text))
+        };
+        let events = seen.events.iter().filter(speaks).collect();
+        let steps: Vec<&Entry> = seen.steps.iter().filter(is_its).collect();
+        let moments = records.iter().flat_map(|record| [record.start(), record.end()]).flatten();
+        let of_steps = steps.iter().filter_map(|step| step.start());
+        let moments: Vec<i64> = moments.chain(of_steps).collect();
+        let span = moments.iter().min().copied().zip(moments.iter().max().copied());
+        let stages = span.map_or(Vec::new(), |(origin, _)| stages(&records, origin));
+        Self { asked, id, records, events, steps, span, stages }
+    }
+
+    /// The outermost record: that of the gateway, else of the app, else of the engine.
+    fn outermost(&self) -> Option<&'a Entry> {
+        let order = |record: &&&Entry| match record.role() {
+            Some("gateway") => 0,
+            Some("app") => 1,
+            Some("engine") => 3,
+            _ => 2,
+        };
+        self.records.iter().min_by_key(order).copied()
+    }
+
+    /// From the first start to the last end of the outermost role's records, else as it tells.
+    fn total_ms(&self) -> Option<f64> {
+        let outermost = self.outermost()?;
+        let same: Vec<&&Entry> = self.records.iter().filter(|record| record.role() == outermost.role()).collect();
+        if same.len() == 1 {
+            let span = || Some((outermost.end()? - outermost.start()?) as f64 / 1e6);
+            return outermost.number(Column::TotalLatencyMs.name()).or_else(span);
+        }
+        let start = same.iter().filter_map(|record| record.start()).min()?;
+        let end = same.iter().filter_map(|record| record.end()).max()?;
+        Some((end - start) as f64 / 1e6)
+    }
+
+    /// What the records say of a column, those of roles that know it best first.
+    fn value(&self, column: Column) -> Option<Value> {
+        let outer_first = matches!(column.name(), "tenant" | "http_status" | "status");
+        let mut records = self.records.clone();
+        records.sort_by_key(|record| if outer_first { depth(record) } else { u8::MAX - depth(record) });
+        let mut known = records.iter().flat_map(|record| record.known());
+        known.find(|(name, _)| *name == column.name()).map(|(_, value)| value)
+    }
+
+    fn outcome(&self) -> &'static str {
+        let Some(outermost) = self.outermost() else { return "unknown" };
+        let of_role = self.records.iter().filter(|record| record.role() == outermost.role());
+        let last = of_role.max_by_key(|record| record.start()).map_or("unknown", |record| record.outcome());
+        match last {
+            "unknown" => {
+                let outcomes: Vec<&str> = self.records.iter().map(|record| record.outcome()).collect();
+                let is = |word: &str| outcomes.contains(&word);
+                if is("failed") {
+                    "failed"
+                } else if is("success") {
+                    "success"
+                } else {
+                    "unknown"
+                }
+            }
+            known => known,
+        }
+    }
+
+    fn missing(&self, roles: &[&str], surroundings: Option<&Surroundings>) -> Vec<Missing> {
+        let known: BTreeSet<&str> = self.records.iter().filter_map(|record| record.role()).collect();
+        let covered = surroundings.map(|surroundings| &surroundings.roles);
+        let chain = ["app", "gateway", "engine"];
+        let expected = roles.iter().copied().chain(covered.iter().flat_map(|roles| roles.keys().map(String::as_str)));
+        let expected: BTreeSet<&str> = expected.filter(|role| !known.contains(role)).collect();
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let missing = |role: &str| {
+            let is_covered = covered.is_none_or(|roles| roles.contains_key(role));
+            let place = chain.iter().position(|other| *other == role);
+            let before = place.and_then(|place| chain[..place].iter().rev().find(|role| known.contains(*role)));
+            let why = match (before, is_covered) {
+                (_, false) => format!("no log of {role} covers that time"),
+                (Some(before), true) => format!("lost between {before} and {role}"),
+                (None, true) => format!("it did not come by {role}, or {role} did not log it"),
+            };
+            Missing { role: role.to_owned(), text: format!("{role} has no record of this id: {why}") }
+        };
+        expected.into_iter().map(missing).collect()
+    }
+
+    async fn life(
+        &self,
+        surroundings: Option<&Surroundings>,
+        seen: &Seen,
+        edges: &Edges,
+        roles: &[&str],
+        lookup: &Lookup<'_>,
+    ) -> anyhow::Result<Life> {
+        let origin = self.span.map(|(start, _)| start);
+        let axis = |time: Option<i64>| Some((time? - origin?) as f64 / 1e6);
+        let total_ms = self.total_ms();
+        let mut stages = self.stages.clone();
+        for stage in &mut stages {
+            stage.share = total_ms.filter(|total| *total > 0.0).map(|total| stage.duration_ms / total);
+            let record = stage.record.map(|record| self.records[record]);
+            stage.standing = record.zip(column_of(stage)).zip(surroundings).and_then(|((record, column), found)| {
+                found.standing(&Kind::of(record, edges), column, stage.duration_ms)
+            });
+        }
+        let relations = Relations { rule: lookup.rule, id: self.id, origin, own: &self.records };
+        let near = surroundings.iter().flat_map(|found| &found.near);
+        let is_request = |entry: &&Entry| entry.text("table") != Some("events");
+        let others = seen.records.iter().chain(near.clone().filter(is_request));
+        let neighbours = if surroundings.is_some() { relations.among(others) } else { Vec::new() };
+        let gpus: BTreeSet<&str> = self.records.iter().filter_map(|record| record.text(Column::GpuId.name())).collect();
+        let on_gpu = near.filter(|entry| {
+            entry.text("table") == Some("events")
+                && entry.text(Column::GpuId.name()).is_some_and(|gpu| gpus.contains(gpu))
+        });
+        let mut events: Vec<Event> = Vec::new();
+        let told = self.events.iter().copied().chain(on_gpu);
+        for event in told.map(|entry| event(entry, lookup.place(entry, &seen.lines), axis(entry.start()))) {
+            if !events.contains(&event) {
+                events.push(event);
+            }
+        }
+        events.sort_by(|a, b| {
+            let at = |event: &Event| event.at_ms.unwrap_or(f64::INFINITY);
+            at(a).total_cmp(&at(b)).then(a.place.cmp(&b.place))
+        });
+        let mut life = Life {
+            id: self
+                .records
+                .first()
+                .and_then(|record| record.text(Column::RequestId.name()))
+                .unwrap_or(self.id)
+                .to_owned(),
+            asked: self.asked.to_owned(),
+            trace_id: self.records.iter().find_map(|record| record.text(Column::TraceId.name())).map(str::to_owned),
+            origin_ns: origin,
+            length_ms: axis(self.span.map(|(_, end)| end)).unwrap_or(0.0),
+            total_ms,
+            outcome: self.outcome(),
+            facts: self.facts(),
+            records: self.records.iter().map(|entry| record(entry, lookup.place(entry, &seen.lines), &axis)).collect(),
+            stages,
+            events,
+            tokens: tokens(&self.steps, origin),
+            missing: self.missing(roles, surroundings),
+            skews: skews(&self.records),
+            neighbours,
+            findings: Vec::new(),
+        };
+        self.explain_stalls(&mut life, lookup).await?;
+        let tpot = |record: &&&Entry| record.number(Column::TpotMs.name()).is_some();
+        let paced = self.records.iter().filter(tpot).max_by_key(|record| depth(record)).and_then(|record| {
+            let ms = record.number(Column::TpotMs.name())?;
+            Some((ms, surroundings?.standing(&Kind::of(record, edges), Column::TpotMs, ms)?))
+        });
+        life.findings = findings(&life, &self.records, paced.as_ref().map(|(ms, standing)| (*ms, standing)));
+        Ok(life)
+    }
+
+    /// Compares stalls with those of requests in the same batch, and on the same GPU.
+    async fn explain_stalls(&self, life: &mut Life, lookup: &Lookup<'_>) -> anyhow::Result<()> {
+        let Some(own) = life.tokens.as_mut().filter(|tokens| !tokens.stalls.is_empty()) else { return Ok(()) };
+        let beside = life.neighbours.iter().filter(|other| matches!(other.relation, "batch" | "gpu"));
+        let beside: Vec<&str> = beside.take(MOST_BESIDE).map(|other| other.id.as_str()).collect();
+        let steps = lookup.steps_of(&Ids::new(lookup.rule, beside)).await?;
+        let mut by_request: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
+        for step in &steps {
+            let id = step.text(Column::RequestId.name()).unwrap_or_default();
+            by_request.entry(canonical(lookup.rule, id)).or_default().push(step);
+        }
+        let others: Vec<Tokens> = by_request.values().filter_map(|steps| tokens(steps, life.origin_ns)).collect();
+        explain(own, &life.events, &others);
+        Ok(())
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        const SHOWN: [(Column, &str); 20] = [
+            (Column::Status, ""),
+            (Column::HttpStatus, ""),
+            (Column::ErrorCode, ""),
+            (Column::ErrorStage, ""),
+            (Column::FinishReason, ""),
+            (Column::ModelName, ""),
+            (Column::ModelVersion, ""),
+            (Column::Tenant, ""),
+            (Column::BusinessLine, ""),
+            (Column::UserTag, ""),
+            (Column::App, ""),
+            (Column::SessionId, ""),
+            (Column::InputTokens, "tokens"),
+            (Column::CachedTokens, "tokens"),
+            (Column::OutputTokens, "tokens"),
+            (Column::TtftMs, "ms"),
+            (Column::TpotMs, "ms"),
+            (Column::GpuId, ""),
+            (Column::BatchId, ""),
+            (Column::BatchSize, ""),
+        ];
+        let fact = |(column, unit): (Column, &'static str)| {
+            Some(Fact { name: column.name(), value: self.value(column)?, unit })
+        };
+        SHOWN.into_iter().filter_map(fact).collect()
+    }
+}
+
+fn record(entry: &Entry, place: String, axis: &impl Fn(Option<i64>) -> Option<f64>) -> Record {
+    Record {
+        role: entry.role().map(str::to_owned),
+        host: entry.text(Column::Host.name()).map(str::to_owned),
+        attempt: entry.count(Column::Attempt.name()),
+        start_ms: axis(entry.start()),
+        end_ms: axis(entry.end()),
+        place,
+        values: entry.known(),
+    }
+}
+
+fn event(entry: &Entry, place: String, at_ms: Option<f64>) -> Event {
+    let name = entry.text("event").unwrap_or("line");
+    let message = entry.text("message").filter(|message| *message != name);
+    Event {
+        at_ms,
+        name: name.to_owned(),
+        text: message.map(shown).unwrap_or_default(),
+        role: entry.role().map(str::to_owned),
+        host: entry.text(Column::Host.name()).map(str::to_owned),
+        gpu_id: entry.text(Column::GpuId.name()).map(str::to_owned),
+        duration_ms: entry.number(Column::TotalLatencyMs.name()),
+        place,
+    }
+}
+
+/// A line of a log without what may be a prompt or an answer, and not too long.
+fn shown(text: &str) -> String {
+    const PRIVATE: [&str; 7] = ["prompt", "content", "messages", "output", "completion", "response", "input"];
+    let lower = text.to_ascii_lowercase();
+    let starts = |word: &str| {
+        lower.match_indices(word).map(|(at, word)| at + word.len()).find(|end| {
+            let rest = lower[*end..].trim_start_matches(['"', '\'']);
+            rest.starts_with([':', '=']) || rest.starts_with(" is ")
+        })
+    };
+    let end = PRIVATE.iter().filter_map(|word| starts(word)).min();
+    let kept = end.map_or(text, |end| text.get(..end).unwrap_or_default());
+    let cut: String = kept.chars().take(LONGEST_TEXT).collect();
+    if end.is_some() || cut.len() < kept.len() { format!("{} …", cut.trim_end()) } else { cut }
+}
+
+impl Seen {
+    /// Adds what another look found.
+    fn add(&mut self, other: Self) {
+        let is_new = |known: &[Entry], entry: &Entry| {
+            known.iter().all(|other| other.source() != entry.source() || other.known() != entry.known())
+        };
+        let records: Vec<Entry> = other.records.into_iter().filter(|entry| is_new(&self.records, entry)).collect();
+        self.records.extend(records);
+        let events: Vec<Entry> = other.events.into_iter().filter(|entry| is_new(&self.events, entry)).collect();
+        self.events.extend(events);
+        self.steps.extend(other.steps);
+        self.lines.extend(other.lines);
+    }
+}

@@ -1,0 +1,48 @@
+//! Clocks of roles that cannot both be right.
+
+use super::entry::Entry;
+use super::life::Skew;
+use super::stages::depth;
+
+/// A clock is called wrong where it is by more than this; messages take time, and logs round.
+const TOLERANCE_MS: f64 = 5.0;
+
+/// What an inner role did must lie within the time that the outer one waited for it. Where it does not, and would fit, one of
+/// the clocks is wrong by at least as much.
+pub fn skews(records: &[&Entry]) -> Vec<Skew> {
+    let mut skews: Vec<Skew> = Vec::new();
+    let mut outers = records.to_vec();
+    // against the nearest clock first: those around it are as far away
+    outers.sort_by_key(|outer| std::cmp::Reverse(depth(outer)));
+    for outer in outers {
+        for inner in records.iter().filter(|inner| depth(inner) > depth(outer)) {
+            let (Some(outer_role), Some(inner_role)) = (outer.role(), inner.role()) else { continue };
+            let is_known = skews.iter().any(|skew| skew.role == inner_role);
+            let Some(ahead_ms) = ahead(outer, inner).filter(|_| !is_known) else { continue };
+            let (word, by) = (if ahead_ms > 0.0 { "ahead of" } else { "behind" }, ahead_ms.abs());
+            let text = format!(
+                "the clock of {inner_role} is at least {by:.0} ms {word} that of {outer_role}: what {inner_role} did is \
+                 drawn where its own clock puts it"
+            );
+            skews.push(Skew { role: inner_role.to_owned(), against: outer_role.to_owned(), ahead_ms, text });
+        }
+    }
+    skews
+}
+
+/// By how much the inner clock must be ahead of the outer one, negative where it is behind.
+fn ahead(outer: &Entry, inner: &Entry) -> Option<f64> {
+    let (outer_start, outer_end) = (outer.start()?, outer.end()?);
+    let (inner_start, inner_end) = (inner.start()?, inner.end()?);
+    let ms = |ns: i64| ns as f64 / 1e6;
+    // what took longer than the time that was waited for it does not fit, whatever the clocks say
+    let fits = inner_end - inner_start <= outer_end - outer_start;
+    // a call whose caller had given up goes on behind its end
+    let (late, early) = (ms(inner_end - outer_end), ms(outer_start - inner_start));
+    match () {
+        () if !fits => None,
+        () if early > TOLERANCE_MS => Some(-early),
+        () if late > TOLERANCE_MS && outer.outcome() != "failed" => Some(late),
+        () => None,
+    }
+}
