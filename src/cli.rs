@@ -4,6 +4,7 @@ mod check;
 pub mod completions;
 mod flags;
 mod generate;
+mod id;
 mod inspect;
 mod latency;
 pub mod man;
@@ -23,6 +24,7 @@ pub use check::CheckArgs;
 pub use completions::CompletionsArgs;
 pub use flags::{GroupFlags, InputFlags, LimitFlags, OutputFlags, ReportFlags, TimeFlags};
 pub use generate::GenerateArgs;
+pub use id::IdArgs;
 pub use inspect::InspectArgs;
 pub use latency::LatencyArgs;
 pub use man::ManArgs;
@@ -66,6 +68,7 @@ pub enum Command {
     #[command(flatten)]
     Report(ReportArgs),
     Trace(TraceArgs),
+    Id(IdArgs),
     Inspect(InspectArgs),
     Sql(SqlArgs),
     Check(CheckArgs),

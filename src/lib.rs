@@ -19,6 +19,7 @@ pub mod cost;
 pub mod engine;
 pub mod frame;
 pub mod generate;
+pub mod ident;
 pub mod inspect;
 pub mod interrupt;
 pub mod nearest;

@@ -4,21 +4,28 @@
 //! reports. How one value reads is decided once for all formats: `cell` for machines, `legible` for people.
 
 mod accounting;
+#[cfg(test)]
+mod any_life;
 mod blank;
 mod cell;
 mod csv;
 mod destination;
 mod findings;
+mod html;
 mod json;
 mod jsonl;
 mod legible;
 mod markdown;
 mod object;
+mod otlp;
 mod parquet;
+mod perfetto;
+mod roles;
 mod rounded;
 #[cfg(test)]
 mod sample;
 mod table;
+mod timeline;
 
 use std::io::Write;
 
@@ -65,13 +72,17 @@ pub fn write(
     }
     let out = &mut destination;
     let written = match format {
+        Format::Table if report.is_of_lives() => timeline::write(report, style, out),
+        Format::Markdown if report.is_of_lives() => timeline::write_markdown(report, out),
         Format::Table => table::write(report, style, out),
         Format::Markdown => markdown::write(report, out),
         Format::Csv => csv::write(report, out),
         Format::Json => json::write(report, out),
         Format::Jsonl => jsonl::write(report, out),
         Format::Parquet => parquet::write(report, out),
-        Format::Html | Format::Perfetto | Format::Otlp => anyhow::bail!("not yet"),
+        Format::Html => html::write(report, out),
+        Format::Perfetto => Ok(perfetto::write(&report.lives, out)?),
+        Format::Otlp => Ok(otlp::write(&report.lives, out)?),
         Format::Junit => findings::junit(report, out),
         Format::Github => findings::github(report, out),
     };

@@ -107,6 +107,11 @@ impl Report {
         })
     }
 
+    /// Whether it is a trace, which people see as lives rather than rows.
+    pub fn is_of_lives(&self) -> bool {
+        self.name == "trace"
+    }
+
     /// Whether a row's `severity` is what the parameter `fail_on` names, or worse.
     ///
     /// # Errors

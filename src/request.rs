@@ -6,6 +6,7 @@ mod buckets;
 mod column;
 mod dimension;
 mod generation;
+mod identification;
 mod latency;
 mod limits;
 mod logs;
@@ -38,6 +39,7 @@ pub use buckets::{Buckets, are_edges, parse_edges};
 pub use column::{ExtraColumn, Map};
 pub use dimension::{Dimension, DimensionKey, Period, WeekStart};
 pub use generation::{Generation, LogFormat};
+pub use identification::Identification;
 pub use latency::{ALL_METRICS, Latency, Method, Metric, Percentile};
 pub use limits::{Limits, THREADS, parse_memory};
 pub use logs::{LogPattern, LogSelection, Matching, Role, Source};
@@ -79,6 +81,8 @@ pub enum Task {
     ProposeProfile(Box<Request>),
     Prices(Pricing),
     Generate(Generation),
+    /// What ids say of themselves.
+    Identify(Identification),
     Completions(Shell),
     /// The manual page of a command, or of the program.
     Man(Option<String>),
@@ -236,6 +240,7 @@ impl Task {
             Command::Queries(typed) => listing(typed, place, canonical_columns),
             Command::Profiles(typed) => profiles(typed, place, canonical_columns),
             Command::Prices(typed) => Ok(Task::Prices(Pricing::resolve(typed.action, place, canonical_columns)?)),
+            Command::Id(typed) => Ok(Task::Identify(Identification::resolve(typed, place, canonical_columns)?)),
             Command::Generate(typed) => generation(typed, place).map(Task::Generate),
             Command::Completions(typed) => Ok(Task::Completions(typed.shell)),
             Command::Man(typed) => Ok(Task::Man(typed.command)),

@@ -1,6 +1,7 @@
 //! One run of the program, from what is meant to what is printed.
 
 mod check;
+mod id;
 mod money;
 mod pack;
 mod pricing;
@@ -87,6 +88,7 @@ pub fn run(task: Task) -> anyhow::Result<Ending> {
             print(|out| Ok(out.write_all(proposal.as_bytes())?))
         }
         Task::Prices(pricing) => pricing::pricing(&pricing),
+        Task::Identify(asked) => id::identify(&asked),
         Task::Generate(generation) => generate(&generation),
         Task::Completions(shell) => print(|out| Ok(cli::completions::write(shell, out)?)),
         Task::Man(command) => print(|out| Ok(cli::man::page(command.as_deref())?.render(out)?)),

@@ -77,8 +77,7 @@ impl Column<'_> {
         match self.meaning.unit.as_str() {
             "ratio" => percent(value * 100.0),
             "%" => percent(value),
-            _ if value == value.trunc() && value.abs() < 1e15 => grouped(&format!("{value:.0}")),
-            _ => float(value),
+            _ => number(value),
         }
     }
 
@@ -139,6 +138,11 @@ pub fn text(text: &str) -> String {
     safe
 }
 
+/// Whole where it is whole.
+pub(super) fn number(value: f64) -> String {
+    if value == value.trunc() && value.abs() < 1e15 { grouped(&format!("{value:.0}")) } else { float(value) }
+}
+
 /// At least three significant digits.
 fn float(value: f64) -> String {
     let size = value.abs();
@@ -158,7 +162,7 @@ fn float(value: f64) -> String {
 }
 
 /// One decimal, and more where it would read as none or as all: 0.03 % and 99.97 % are neither.
-fn percent(value: f64) -> String {
+pub(super) fn percent(value: f64) -> String {
     let from_an_end = value.abs().min((100.0 - value.abs()).abs());
     // What floating point leaves of a whole is a whole.
     let decimals = if (1e-9..1.0).contains(&from_an_end) { decimals_for(from_an_end, 2).max(1) } else { 1 };
@@ -171,7 +175,7 @@ fn decimals_for(size: f64, digits: i32) -> usize {
 }
 
 /// `-1234567.5` as `-1,234,567.5`.
-fn grouped(number: &str) -> String {
+pub(super) fn grouped(number: &str) -> String {
     let whole = number.find('.').unwrap_or(number.len());
     let mut grouped = String::with_capacity(number.len() + whole / 3);
     for (index, char) in number.char_indices() {

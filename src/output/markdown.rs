@@ -54,7 +54,7 @@ fn write_row<W: Write>(out: &mut W, values: impl IntoIterator<Item = String>) ->
 /// Puts a backslash before what Markdown would read as markup: a pipe ends the cell, `<unk>` would vanish.
 ///
 /// An underscore inside a word (`p95_ms`) is no markup and stays readable.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = None;
     let mut rest = text.chars().peekable();

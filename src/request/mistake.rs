@@ -134,6 +134,8 @@ pub enum Mistake {
 
     // trace
     #[error("no id: name one, as in infer-stats trace req-abc123 logs/, or a file of ids with --ids-from")]
+    NoId,
+    #[error("no ids: name them (infer-stats id req_20250601_00042), or send them to standard input, one a line")]
     NoIds,
     #[error("could not read the ids of {}: {reason}", path.display())]
     UnreadableIds { path: PathBuf, reason: std::io::Error },

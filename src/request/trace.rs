@@ -41,7 +41,7 @@ impl Trace {
         let ids = texts.iter().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
         let ids: Vec<String> = ids.filter(|id| seen.insert(id.clone())).collect();
         if ids.is_empty() {
-            return Err(Mistake::NoIds);
+            return Err(Mistake::NoId);
         }
         let context_ms = match &typed.context {
             Some(text) => milliseconds(text)

@@ -349,6 +349,12 @@ impl Nest {
         for reason in parts.skipped {
             desk.reader.counts.skip(reason);
         }
+        if !parts.others.is_empty() {
+            self.prepare(Kind::Carried, desk);
+            for part in &parts.others {
+                self.lines.push(part.offset.unwrap_or(from.offset), 0..0, from.stream, |text| write_line(&part.json, text));
+            }
+        }
     }
 
     /// Makes sure that what waits is of one kind.

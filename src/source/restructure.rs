@@ -31,6 +31,8 @@ use streams::Streams;
 #[derive(Debug, Default)]
 pub struct Parts {
     pub records: Vec<Part>,
+    /// Records of other kinds, to be recognised.
+    pub others: Vec<Part>,
     /// Why others inside it are no requests, once for each.
     pub skipped: Vec<&'static str>,
 }
@@ -101,7 +103,10 @@ impl Opener {
                 nesting.pass(&mut parts);
             }
             Step::Spans(nesting) => {
-                spans::spans(&tree).into_iter().for_each(|span| nesting.take(span.item(offset)));
+                for mut span in spans::spans(&tree) {
+                    parts.others.extend(span.happenings(offset));
+                    nesting.take(span.item(offset));
+                }
                 nesting.pass(&mut parts);
             }
         }
@@ -110,7 +115,7 @@ impl Opener {
 
     /// The parts of a record as they are read.
     fn settled(&self, mut parts: Parts) -> Parts {
-        if parts.records.is_empty() && parts.skipped.is_empty() && !self.holds_back() {
+        if parts.records.is_empty() && parts.others.is_empty() && parts.skipped.is_empty() && !self.holds_back() {
             parts.skipped.push("empty batch");
         }
         self.embed(&mut parts);

@@ -15,18 +15,44 @@ pub(super) struct Span {
     /// The provider's id of the response.
     response: Option<String>,
     has_usage: bool,
+    /// Events of the logs in what this program exports, each as a record of its own.
+    happenings: Vec<Vec<u8>>,
 }
 
 /// Attributes that give the provider's id of a response.
 const RESPONSE_IDS: [&str; 3] = ["gen_ai.response.id", "llm.response.id", "ai.response.id"];
 
+/// The attribute of a record of the logs in what this program exports: each is a row, whichever called which.
+const RECORD: &str = "infer_stats.record";
+
+/// The attribute of the request that a span belongs to, there.
+const REQUEST: &str = "infer_stats.request_id";
+
+/// Attributes of an event of the logs there, with the keys that a log writes them under.
+const OF_EVENTS: [(&str, &str); 6] = [
+    ("infer_stats.timestamp", "timestamp"),
+    ("infer_stats.text", "message"),
+    ("infer_stats.role", "role"),
+    ("infer_stats.host", "host"),
+    ("infer_stats.gpu_id", "gpu_id"),
+    ("infer_stats.duration_ms", "duration_ms"),
+];
+
+/// Bytes of a value of an event that is kept. Prompts and answers stand in events too, and no column is read from them.
+const LONGEST: usize = 256;
+
 /// How attributes that count tokens begin.
 const USAGES: [&str; 4] = ["gen_ai.usage.", "llm.usage.", "llm.token_count.", "ai.usage."];
 
 impl Span {
+    /// What happened to the request, as records to be recognised.
+    pub fn happenings(&mut self, offset: u64) -> impl Iterator<Item = Part> + use<> {
+        std::mem::take(&mut self.happenings).into_iter().map(move |json| Part { json, offset: Some(offset) })
+    }
+
     /// The span with its place among the others.
     pub fn item(self, offset: u64) -> Item {
-        let Self { json, id, parent, response, has_usage } = self;
+        let Self { json, id, parent, response, has_usage, .. } = self;
         Item { part: Part { json, offset: Some(offset) }, id, parent, response, has_usage }
     }
 
@@ -43,7 +69,12 @@ impl Span {
             None => self::attributes(resource.and_then(|resource| resource.get("attributes"))),
         };
         let attribute = |name: &str| attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-        let response = RESPONSE_IDS.iter().find_map(|name| attribute(name)).and_then(|json| scalar_text(json));
+        let is_record = attribute(RECORD).is_some();
+        let response = RESPONSE_IDS
+            .iter()
+            .filter(|_| !is_record)
+            .find_map(|name| attribute(name))
+            .and_then(|json| scalar_text(json));
 
         let mut json = Vec::with_capacity(tree.text.len());
         let mut object = ObjectWriter::new(&mut json);
@@ -68,10 +99,63 @@ impl Span {
             members.iter().for_each(|(key, value)| inner.key(key).extend_from_slice(value));
             inner.end();
         }
+        let mut happenings = Vec::new();
+        if let Some(list) = tree.get("events").filter(|list| !list.items().is_empty()) {
+            events(list, object.key("events"));
+            let request = attribute(REQUEST).and_then(|json| scalar_text(json));
+            happenings.extend(list.items().iter().filter_map(|event| happening(event, request.as_deref())));
+        }
         object.end();
-        let has_usage = attributes.iter().any(|(key, _)| USAGES.iter().any(|usage| key.starts_with(usage)));
-        Self { json, id: id.into_owned(), parent: parent.map(Cow::into_owned), response, has_usage }
+        let has_usage =
+            !is_record && attributes.iter().any(|(key, _)| USAGES.iter().any(|usage| key.starts_with(usage)));
+        Self { json, id: id.into_owned(), parent: parent.map(Cow::into_owned), response, has_usage, happenings }
     }
+}
+
+/// An event of the logs as a log writes it; None for the other events of a span.
+fn happening(event: &Tree<'_>, request: Option<&str>) -> Option<Vec<u8>> {
+    let attributes = attributes(event.get("attributes"));
+    let attribute = |name: &str| attributes.iter().find(|(key, _)| key == name).and_then(|(_, json)| scalar_text(json));
+    attribute("infer_stats.event").filter(|kind| kind == "event")?;
+    let mut json = Vec::new();
+    let mut object = ObjectWriter::new(&mut json);
+    write_text(&event.get("name").and_then(Tree::scalar)?, object.key("event"));
+    if let Some(request) = request {
+        write_text(request, object.key("request_id"));
+    }
+    for (name, key) in OF_EVENTS {
+        if let Some(value) = attribute(name).filter(|value| !value.is_empty()) {
+            write_text(&value, object.key(key));
+        }
+    }
+    object.end();
+    Some(json)
+}
+
+/// The events of a span: name, time and attributes of each, without what is long or nested.
+fn events(list: &Tree<'_>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (at, event) in list.items().iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        let mut object = ObjectWriter::new(out);
+        for (name, keys) in
+            [("name", &["name"][..]), ("time", &["timeUnixNano", "time_unix_nano", "time", "timestamp"])]
+        {
+            if let Some(value) = keys.iter().find_map(|key| event.get(key)).and_then(Tree::scalar) {
+                write_text(&value, object.key(name));
+            }
+        }
+        let mut inner = ObjectWriter::new(object.key("attributes"));
+        let is_plain = |value: &[u8]| value.len() <= LONGEST && !matches!(value.first(), Some(b'{' | b'['));
+        let attributes = attributes(event.get("attributes"));
+        let plain = attributes.iter().filter(|(_, value)| is_plain(value));
+        plain.for_each(|(key, value)| inner.key(key).extend_from_slice(value));
+        inner.end();
+        object.end();
+    }
+    out.push(b']');
 }
 
 /// Attributes as keys with JSON values, from a list of keys and values or from an object.
@@ -108,4 +192,37 @@ fn plain(value: &Tree<'_>) -> Option<Vec<u8>> {
 
 fn scalar_text(json: &[u8]) -> Option<String> {
     Some(Tree::parse(json).ok()?.scalar()?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(json: &str) -> Span {
+        Span::of(&Tree::parse(json.as_bytes()).unwrap(), None, None)
+    }
+
+    #[test]
+    fn events_are_kept_with_what_is_short_and_plain() {
+        let prompt = "x".repeat(LONGEST);
+        let span = span(&format!(
+            r#"{{"spanId":"a","events":[{{"timeUnixNano":"7","name":"token","attributes":[
+                {{"key":"infer_stats.token_index","value":{{"intValue":"47"}}}},
+                {{"key":"prompt","value":{{"stringValue":"{prompt}"}}}},
+                {{"key":"list","value":{{"arrayValue":{{"values":[{{"intValue":"1"}}]}}}}}}]}},{{"name":"end"}}]}}"#
+        ));
+        let json = String::from_utf8(span.json).unwrap();
+        let events = r#""events":[{"name":"token","time":"7","attributes":{"infer_stats.token_index":"47"}},"#;
+        assert!(json.ends_with(&format!(r#"{events}{{"name":"end","attributes":{{}}}}]}}"#)), "{json}");
+    }
+
+    #[test]
+    fn a_record_that_was_exported_is_a_row_whatever_it_called() {
+        let usage = r#"{"key":"gen_ai.usage.input_tokens","value":{"intValue":"5"}},{"key":"gen_ai.response.id","value":{"stringValue":"r"}}"#;
+        let call = span(&format!(r#"{{"spanId":"a","attributes":[{usage}]}}"#));
+        assert!(call.has_usage && call.response.as_deref() == Some("r"));
+        let record = r#"{"key":"infer_stats.record","value":{"intValue":"0"}}"#;
+        let record = span(&format!(r#"{{"spanId":"a","attributes":[{usage},{record}]}}"#));
+        assert!(!record.has_usage && record.response.is_none());
+    }
 }

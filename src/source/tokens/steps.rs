@@ -216,11 +216,17 @@ impl Around {
 /// The steps of a list of objects.
 fn described(list: &Tree<'_>) -> Vec<Step> {
     let step = |item: &Tree<'_>| {
-        let first = |keys: &[&str]| keys.iter().find_map(|key| item.get(key)?.scalar());
+        let attribute = |key: &str| {
+            let attributes = item.get("attributes")?;
+            attributes.get(&format!("infer_stats.{key}")).or_else(|| attributes.get(key))
+        };
+        let first = |keys: &[&str]| keys.iter().find_map(|key| item.get(key).or_else(|| attribute(key))?.scalar());
+        // an event of our own export that has no time stands at the beginning of its span
+        let is_ours = attribute("event").is_some();
         let count = |keys: &[&str]| number::count(first(keys)?.as_bytes()).ok();
         let number = |keys: &[&str]| number::float(first(keys)?.as_bytes()).ok();
         let flag = |keys: &[&str]| flag_word(first(keys)?.as_bytes());
-        let at = first(&["at", "time", "timeUnixNano", "timestamp"]).and_then(|text| {
+        let at = first(&["at", "timestamp"]).or_else(|| first(&["time"]).filter(|_| !is_ours)).and_then(|text| {
             let is_number = number::float(text.as_bytes()).is_ok();
             let read = match is_number {
                 true => timestamp::from_epoch(text.as_bytes(), None),
