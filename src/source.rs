@@ -21,6 +21,7 @@ pub mod json;
 mod layout;
 pub mod locate;
 pub mod logs;
+mod mapped;
 pub mod mapping;
 pub mod needles;
 pub(crate) mod nest;

@@ -33,10 +33,13 @@ pub fn write<W: Write>(report: &Report, out: &mut W) -> anyhow::Result<()> {
     };
     let zone = report.zone.iana_name().unwrap_or("UTC");
     let data = json!({ "title": title, "zone": zone, "generated_for": ids, "lives": lives(report)? });
-    let parts = [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.join("\n")), ("{{data}}", inert(&data.to_string()))];
+    let parts =
+        [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.join("\n")), ("{{data}}", inert(&data.to_string()))];
     let mut rest = PAGE;
     // in the order in which they stand, so that nothing that was put in is looked at again
-    while let Some((at, (mark, text))) = parts.iter().filter_map(|part| Some((rest.find(part.0)?, part))).min_by_key(|(at, _)| *at) {
+    while let Some((at, (mark, text))) =
+        parts.iter().filter_map(|part| Some((rest.find(part.0)?, part))).min_by_key(|(at, _)| *at)
+    {
         out.write_all(&rest.as_bytes()[..at])?;
         out.write_all(text.as_bytes())?;
         rest = &rest[at + mark.len()..];

@@ -284,9 +284,9 @@ fn text<'r>(record: &'r Record, column: &str) -> Option<&'r str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::output::any_life::{Draws, LIVES, ORIGIN, stalled};
     use super::rules::{attribute, read};
     use super::*;
+    use crate::output::any_life::{Draws, LIVES, ORIGIN, stalled};
 
     fn lines(lives: &[Life]) -> Vec<String> {
         let mut out = Vec::new();

@@ -232,9 +232,9 @@ fn roles(life: &Life) -> Vec<Option<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::output::any_life::{Draws, LIVES, ORIGIN, stalled};
     use super::rules::{Import, import};
     use super::*;
+    use crate::output::any_life::{Draws, LIVES, ORIGIN, stalled};
 
     fn text(lives: &[Life]) -> String {
         let mut out = Vec::new();

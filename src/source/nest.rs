@@ -352,7 +352,8 @@ impl Nest {
         if !parts.others.is_empty() {
             self.prepare(Kind::Carried, desk);
             for part in &parts.others {
-                self.lines.push(part.offset.unwrap_or(from.offset), 0..0, from.stream, |text| write_line(&part.json, text));
+                self.lines
+                    .push(part.offset.unwrap_or(from.offset), 0..0, from.stream, |text| write_line(&part.json, text));
             }
         }
     }

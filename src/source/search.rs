@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 
 use crate::source::LogFile;
 use crate::source::blocks::Blocks;
@@ -20,12 +20,16 @@ use crate::source::compression::is_damage;
 use crate::source::cuts::{self, Lines, Look};
 use crate::source::format::Format;
 use crate::source::logs::Logs;
+use crate::source::mapped::Mapped;
 use crate::source::needles::{Hit, Needles};
 use crate::source::plan::ReadPlan;
-use crate::source::window::Piece;
+use crate::source::window::{BYTE_ORDER_MARK, Piece};
 
 /// Bytes of one piece of a log.
 const PIECE: u64 = 16 << 20;
+
+/// Bytes that are looked through at once: they stay in the cache of a core while they are looked through for each thing.
+const BLOCK: usize = 256 << 10;
 
 /// Bytes of lines with an id that are kept: no request has that many.
 const MOST_BYTES: u64 = 512 << 20;
@@ -99,7 +103,7 @@ impl Logs {
             done.iter().filter(|(_, lines)| lines.is_none()).map(|((index, _), _)| *index).collect();
         let mut before: BTreeMap<usize, u64> = BTreeMap::new();
         for ((index, _), lines) in done {
-            let Some(Stretch { mut lines, count }) = lines.filter(|_| !damaged.contains(&index)) else { continue };
+            let Some(Stretch { mut lines, count, .. }) = lines.filter(|_| !damaged.contains(&index)) else { continue };
             let before = before.entry(index).or_default();
             lines.iter_mut().for_each(|line| line.number += *before);
             *before += count;
@@ -137,16 +141,18 @@ impl Logs {
 struct Task<'a> {
     file: &'a LogFile,
     range: Option<Range<u64>>,
+    /// The log in memory, where it can be.
+    mapped: Option<Arc<Mapped>>,
 }
 
 fn pieces(file: &LogFile) -> Vec<Task<'_>> {
-    match file.input.size.filter(|_| file.is_splittable()) {
-        Some(size) => {
-            let starts = (0..size).step_by(PIECE as usize);
-            starts.map(|start| Task { file, range: Some(start..size.min(start + PIECE)) }).collect()
-        }
-        None => vec![Task { file, range: None }],
-    }
+    let Some(size) = file.input.size.filter(|_| file.is_splittable()) else {
+        return vec![Task { file, range: None, mapped: None }];
+    };
+    let mapped = file.input.plain_file().and_then(Mapped::open).map(Arc::new);
+    let starts = (0..size).step_by(PIECE as usize);
+    let task = |start: u64| Task { file, range: Some(start..size.min(start + PIECE)), mapped: mapped.clone() };
+    starts.map(task).collect()
 }
 
 /// One search, shared by its threads.
@@ -165,6 +171,8 @@ struct Search<'a> {
 struct Stretch {
     lines: Vec<Line>,
     count: u64,
+    /// How many of them only begin with an id.
+    beginnings: usize,
 }
 
 impl Search<'_> {
@@ -187,31 +195,62 @@ impl Search<'_> {
 
     fn lines(&self, task: &Task<'_>) -> io::Result<Stretch> {
         let input = &task.file.input;
+        let mut found = Stretch::default();
+        if let (Some(range), Some(mapped)) = (&task.range, task.mapped.as_deref()) {
+            let bytes = mapped.bytes();
+            let mut at = line_start(bytes, range.start as usize);
+            let end = line_start(bytes, range.end as usize);
+            while at < end {
+                let behind = line_start(bytes, (at + BLOCK).min(end));
+                self.search(&bytes[at..behind], at as u64, &mut found);
+                at = behind;
+            }
+            return Ok(found);
+        }
         let mut blocks = match (&task.range, input.plain_file()) {
             (Some(range), Some(path)) => Blocks::range(Arc::new(File::open(path)?), range.start, range.end),
             _ => Blocks::new(input.open()?),
         };
-        let mut found = Stretch::default();
-        let mut beginnings = 0;
         while let Some(piece) = blocks.next_block()? {
             let Piece::Text { offset, bytes } = piece else {
                 // a line that is too long is no record, whatever it holds
                 found.count += 1;
                 continue;
             };
-            let (mut counted, mut number) = (0, found.count);
-            self.needles.find(bytes, |Hit { line, is_whole }| {
-                beginnings += usize::from(!is_whole);
-                number += newlines(&bytes[counted..line.start]);
-                counted = line.start;
-                if is_whole || beginnings <= MOST_BEGINNINGS {
-                    let offset = offset + line.start as u64;
-                    found.lines.push(Line { offset, number: number + 1, text: bytes[line].to_vec(), is_whole });
-                }
-            });
-            found.count = number + newlines(&bytes[counted..]);
+            self.search(bytes, offset, &mut found);
         }
         Ok(found)
+    }
+
+    /// Looks through whole lines that begin at a byte of the log.
+    fn search(&self, bytes: &[u8], offset: u64, found: &mut Stretch) {
+        let (mut counted, mut number) = (0, found.count);
+        self.needles.find(bytes, |Hit { line, is_whole }| {
+            found.beginnings += usize::from(!is_whole);
+            number += newlines(&bytes[counted..line.start]);
+            counted = line.start;
+            if is_whole || found.beginnings <= MOST_BEGINNINGS {
+                let offset = offset + line.start as u64;
+                found.lines.push(Line { offset, number: number + 1, text: bytes[line].to_vec(), is_whole });
+            }
+        });
+        found.count = number + newlines(&bytes[counted..]);
+    }
+}
+
+/// Where the first line begins that starts at a byte or behind it.
+fn line_start(bytes: &[u8], at: usize) -> usize {
+    match at {
+        // a mark of the byte order is no part of the first line
+        0 => {
+            if bytes.starts_with(BYTE_ORDER_MARK) {
+                BYTE_ORDER_MARK.len()
+            } else {
+                0
+            }
+        }
+        at if at >= bytes.len() => bytes.len(),
+        at => memchr(b'\n', &bytes[at - 1..]).map_or(bytes.len(), |newline| at + newline),
     }
 }
 

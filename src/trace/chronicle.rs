@@ -1,6 +1,7 @@
 //! From what was asked for to the lives of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::clocks::skews;
 use super::entry::Entry;
@@ -16,6 +17,7 @@ use crate::engine::accounting::Counted;
 use crate::engine::functions::Edges;
 use crate::record::Column;
 use crate::request::Trace;
+use crate::source::search::Found;
 use crate::source::table::LogTable;
 
 /// Requests of a trace or a batch that are told of, where the id of that was asked for.
@@ -27,7 +29,7 @@ const MOST_HOPS: usize = 8;
 /// An id that is shorter stands in too many lines to look for it by its bytes.
 const LEAST_LINK: usize = 6;
 
-/// Requests beside one whose tokens are looked at.
+/// Requests beside one that are told of, and whose tokens are looked at: of its batch, and of its GPU.
 const MOST_BESIDE: usize = 64;
 
 /// Letters of a line of text that are shown.
@@ -110,7 +112,7 @@ pub async fn chronicle(
     if !question.alone {
         follow(&wanted, &mut seen, lookup).await?;
     }
-    let mut cases: Vec<Case<'_>> = wanted.iter().map(|(asked, id)| Case::of(asked, id, &seen, lookup)).collect();
+    let cases: Vec<Case<'_>> = wanted.iter().map(|(asked, id)| Case::of(asked, id, &seen, lookup)).collect();
     let edges = Edges::checked(edges);
     let surroundings = match question.alone {
         true => None,
@@ -118,10 +120,12 @@ pub async fn chronicle(
             let wanted = surroundings_of(&cases, question, &edges, lookup);
             let found = Surroundings::scan(lookup.context, around(), &wanted, &edges).await?;
             told.counted = found.counted.clone();
-            Some(found)
+            let beside = found.in_batch.iter().take(MOST_BESIDE).chain(found.on_gpu.iter().take(MOST_BESIDE));
+            let beside = lookup.look(&Ids::new(rule, beside.map(String::as_str)), &LINKS[..1]).await?;
+            Some(Beside { found, records: beside.records, lines: beside.lines })
         }
     };
-    for case in &mut cases {
+    for case in &cases {
         let life = case.life(surroundings.as_ref(), &seen, &edges, roles, lookup).await?;
         told.lives.push(life);
     }
@@ -203,7 +207,9 @@ fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges, lookup: 
             }
         }
         let columns = case.stages.iter().filter_map(column_of);
-        wanted.durations.extend(columns.chain([Column::TpotMs]));
+        wanted.durations.extend(columns);
+        // only among others in a batch can it be starved
+        wanted.durations.extend((!wanted.batches.is_empty()).then_some(Column::TpotMs));
         wanted.window = [wanted.window, case.span].into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
     wanted.durations.sort_unstable();
@@ -224,6 +230,13 @@ fn column_of(stage: &Stage) -> Option<Column> {
         "request" => Column::TotalLatencyMs,
         _ => return None,
     })
+}
+
+/// What stands around requests, and the records of those that ran beside them.
+struct Beside {
+    found: Surroundings,
+    records: Vec<Entry>,
+    lines: Vec<Arc<Found>>,
 }
 
 /// One request while its life is put together.
@@ -316,9 +329,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn missing(&self, roles: &[&str], surroundings: Option<&Surroundings>) -> Vec<Missing> {
+    fn missing(&self, roles: &[&str], surroundings: Option<&Beside>) -> Vec<Missing> {
         let known: BTreeSet<&str> = self.records.iter().filter_map(|record| record.role()).collect();
-        let covered = surroundings.map(|surroundings| &surroundings.roles);
+        let covered = surroundings.map(|beside| &beside.found.roles);
         let chain = ["app", "gateway", "engine"];
         let expected = roles.iter().copied().chain(covered.iter().flat_map(|roles| roles.keys().map(String::as_str)));
         let expected: BTreeSet<&str> = expected.filter(|role| !known.contains(role)).collect();
@@ -341,7 +354,7 @@ impl<'a> Case<'a> {
 
     async fn life(
         &self,
-        surroundings: Option<&Surroundings>,
+        surroundings: Option<&Beside>,
         seen: &Seen,
         edges: &Edges,
         roles: &[&str],
@@ -354,23 +367,22 @@ impl<'a> Case<'a> {
         for stage in &mut stages {
             stage.share = total_ms.filter(|total| *total > 0.0).map(|total| stage.duration_ms / total);
             let record = stage.record.map(|record| self.records[record]);
-            stage.standing = record.zip(column_of(stage)).zip(surroundings).and_then(|((record, column), found)| {
-                found.standing(&Kind::of(record, edges), column, stage.duration_ms)
+            stage.standing = record.zip(column_of(stage)).zip(surroundings).and_then(|((record, column), beside)| {
+                beside.found.standing(&Kind::of(record, edges), column, stage.duration_ms)
             });
         }
-        let relations = Relations { rule: lookup.rule, id: self.id, origin, own: &self.records };
-        let near = surroundings.iter().flat_map(|found| &found.near);
-        let is_request = |entry: &&Entry| entry.text("table") != Some("events");
-        let others = seen.records.iter().chain(near.clone().filter(is_request));
+        let lines = seen.lines.iter().chain(surroundings.iter().flat_map(|beside| &beside.lines));
+        let lines: Vec<_> = lines.cloned().collect();
+        let place = |entry: &Entry| lookup.place(entry, &lines);
+        let relations = Relations { rule: lookup.rule, id: self.id, origin, own: &self.records, place: &place };
+        let others = seen.records.iter().chain(surroundings.iter().flat_map(|beside| &beside.records));
         let neighbours = if surroundings.is_some() { relations.among(others) } else { Vec::new() };
         let gpus: BTreeSet<&str> = self.records.iter().filter_map(|record| record.text(Column::GpuId.name())).collect();
-        let on_gpu = near.filter(|entry| {
-            entry.text("table") == Some("events")
-                && entry.text(Column::GpuId.name()).is_some_and(|gpu| gpus.contains(gpu))
-        });
+        let on_gpu = surroundings.iter().flat_map(|beside| &beside.found.events);
+        let on_gpu = on_gpu.filter(|event| event.text(Column::GpuId.name()).is_some_and(|gpu| gpus.contains(gpu)));
         let mut events: Vec<Event> = Vec::new();
         let told = self.events.iter().copied().chain(on_gpu);
-        for event in told.map(|entry| event(entry, lookup.place(entry, &seen.lines), axis(entry.start()))) {
+        for event in told.map(|entry| event(entry, place(entry), axis(entry.start()))) {
             if !events.contains(&event) {
                 events.push(event);
             }
@@ -393,7 +405,7 @@ impl<'a> Case<'a> {
             total_ms,
             outcome: self.outcome(),
             facts: self.facts(),
-            records: self.records.iter().map(|entry| record(entry, lookup.place(entry, &seen.lines), &axis)).collect(),
+            records: self.records.iter().map(|entry| record(entry, place(entry), &axis)).collect(),
             stages,
             events,
             tokens: tokens(&self.steps, origin),
@@ -406,7 +418,7 @@ impl<'a> Case<'a> {
         let tpot = |record: &&&Entry| record.number(Column::TpotMs.name()).is_some();
         let paced = self.records.iter().filter(tpot).max_by_key(|record| depth(record)).and_then(|record| {
             let ms = record.number(Column::TpotMs.name())?;
-            Some((ms, surroundings?.standing(&Kind::of(record, edges), Column::TpotMs, ms)?))
+            Some((ms, surroundings?.found.standing(&Kind::of(record, edges), Column::TpotMs, ms)?))
         });
         life.findings = findings(&life, &self.records, paced.as_ref().map(|(ms, standing)| (*ms, standing)));
         Ok(life)

@@ -43,6 +43,24 @@ const OF_STEPS: [&str; 13] = [
     "unit",
 ];
 
+/// Columns of an event that are looked at.
+const OF_EVENTS: [&str; 14] = [
+    "request_id",
+    "previous_request_id",
+    "trace_id",
+    "batch_id",
+    "role",
+    "host",
+    "timestamp",
+    "completed_at",
+    "gpu_id",
+    "total_latency_ms",
+    "source_file",
+    "source_offset",
+    "event",
+    "message",
+];
+
 /// Looks ids up in the logs of a request.
 pub struct Lookup<'a> {
     pub logs: &'a Logs,
@@ -85,7 +103,7 @@ impl Lookup<'_> {
         records.extend(self.of_parquet(ids.condition(columns), has_id).await?);
         let events = self.texts(whole.clone(), &LogSchema { takes_lines: true, ..self.logs.schema.of_events() });
         let speaks = |batch: &RecordBatch| speaks_of(batch, ids, columns, &needles);
-        let (events, _) = self.rows(events, None, &[], speaks).await?;
+        let (events, _) = self.rows(events, None, &OF_EVENTS, speaks).await?;
         let steps = self.steps(ids, whole.clone()).await?;
         let mut longer = BTreeSet::new();
         if records.is_empty() && events.is_empty() && steps.is_empty() {
@@ -190,6 +208,8 @@ impl Lookup<'_> {
         }
         // counts become metrics when the streams are dropped
         drop(stream);
+        // threads hand batches over in any order
+        entries.sort_by(|a, b| (a.source(), a.start()).cmp(&(b.source(), b.start())));
         Ok((entries, plan))
     }
 }

@@ -16,6 +16,8 @@ pub struct Relations<'a> {
     pub origin: Option<i64>,
     /// The records of the request itself.
     pub own: &'a [&'a Entry],
+    /// Where a record stands, as `file:line`.
+    pub place: &'a dyn Fn(&Entry) -> String,
 }
 
 impl Relations<'_> {
@@ -97,7 +99,7 @@ impl Relations<'_> {
             queue_wait_ms: other.number(Column::QueueWaitMs.name()),
             decode_time_ms: other.number(Column::DecodeTimeMs.name()),
             outcome: other.outcome(),
-            place: text(Column::SourceFile).unwrap_or_default(),
+            place: (self.place)(other),
         }
     }
 }

@@ -31,24 +31,16 @@ const BATCH_NS: i64 = 600_000_000_000;
 /// Who runs on a GPU may have arrived so long before.
 const LONGEST_NS: i64 = 3_600_000_000_000;
 
-/// Columns that a record near a request is shown by.
-const NEAR: [Column; 16] = [
+/// Columns that a row is judged by.
+const JUDGED: [Column; 8] = [
     Column::RequestId,
     Column::Role,
-    Column::Host,
     Column::Timestamp,
-    Column::CompletedAt,
     Column::TotalLatencyMs,
     Column::ModelName,
     Column::InputTokens,
-    Column::OutputTokens,
-    Column::QueueWaitMs,
-    Column::DecodeTimeMs,
     Column::Failed,
     Column::GpuId,
-    Column::BatchId,
-    Column::SourceFile,
-    Column::SourceOffset,
 ];
 
 /// What a record is compared with: successful records of its role, its model and its input bucket, as far as it has them.
@@ -94,8 +86,11 @@ pub struct Surroundings {
     durations: Vec<Column>,
     /// Sorted, by kind and duration.
     values: Vec<Vec<Vec<f64>>>,
-    /// Records and events in the same batches and on the same GPUs.
-    pub near: Vec<Entry>,
+    /// Ids of other requests in the same batches, and of those on the same GPUs, in order of their arrival.
+    pub in_batch: Vec<String>,
+    pub on_gpu: Vec<String>,
+    /// Events on the same GPUs and in the same batches.
+    pub events: Vec<Entry>,
     /// Records of each role while the requests ran.
     pub roles: BTreeMap<String, u64>,
     pub counted: Counted,
@@ -123,28 +118,36 @@ impl Wanted {
                 column(what).in_list(texts.iter().map(|text| lit(text.as_str())).collect(), false)
             };
             let on_gpu = between(start - LONGEST_NS, end + self.context_ns).and(in_list(Column::GpuId, &self.gpus));
-            let in_batch = between(start - BATCH_NS, end + BATCH_NS).and(in_list(Column::BatchId, &self.batches));
-            between(start - COVERS_NS, end + COVERS_NS).or(on_gpu).or(in_batch)
+            let in_batch = || between(start - BATCH_NS, end + BATCH_NS).and(in_list(Column::BatchId, &self.batches));
+            let in_batch = (!self.batches.is_empty()).then(in_batch);
+            let near = between(start - COVERS_NS, end + COVERS_NS).or(on_gpu);
+            in_batch.into_iter().fold(near, Expr::or)
         });
         self.kinds.iter().map(kind).chain(near).reduce(Expr::or).unwrap_or_else(|| lit(false))
     }
 
     /// The columns to read.
     fn columns(&self) -> Vec<&'static str> {
-        let mut columns: Vec<Column> = NEAR.iter().chain(&self.durations).copied().collect();
+        let mut columns: Vec<Column> = JUDGED.iter().chain(&self.durations).copied().collect();
+        if !self.batches.is_empty() {
+            columns.push(Column::BatchId);
+        }
         columns.sort_unstable();
         columns.dedup();
         let beyond = ["event", "message", "table"];
         columns.into_iter().map(Column::name).chain(beyond).collect()
     }
 
-    /// Whether a row ran in one of the batches, or on one of the GPUs at the time.
-    fn is_near(&self, row: &Row<'_>) -> bool {
+    fn is_in_batch(&self, row: &Row<'_>) -> bool {
+        row.batch.is_some_and(|batch| self.batches.contains(batch))
+    }
+
+    /// Whether a row ran on one of the GPUs at the time.
+    fn is_on_gpu(&self, row: &Row<'_>) -> bool {
         let Some(((start, end), at)) = self.window.zip(row.at) else { return false };
-        let in_batch = row.batch.is_some_and(|batch| self.batches.contains(batch));
         let until = at + row.total_ms.map_or(0, super::entry::nanoseconds);
         let at_the_time = at <= end + self.context_ns && until >= start - self.context_ns;
-        in_batch || at_the_time && row.gpu.is_some_and(|gpu| self.gpus.contains(gpu))
+        at_the_time && row.gpu.is_some_and(|gpu| self.gpus.contains(gpu))
     }
 }
 
@@ -158,7 +161,7 @@ struct Rows<'a> {
     role: &'a StringViewArray,
     model: &'a StringViewArray,
     gpu: &'a StringViewArray,
-    batch: &'a StringViewArray,
+    batch: Option<&'a StringViewArray>,
     table: &'a StringViewArray,
     at: &'a datafusion::arrow::array::TimestampNanosecondArray,
     total: &'a Float64Array,
@@ -187,7 +190,7 @@ impl<'a> Rows<'a> {
             role: texts(Column::Role.name())?,
             model: texts(Column::ModelName.name())?,
             gpu: texts(Column::GpuId.name())?,
-            batch: texts(Column::BatchId.name())?,
+            batch: texts(Column::BatchId.name()),
             table: texts("table")?,
             at: batch.column_by_name(Column::Timestamp.name())?.as_primitive_opt()?,
             total: batch.column_by_name(Column::TotalLatencyMs.name())?.as_primitive_opt()?,
@@ -202,7 +205,7 @@ impl<'a> Rows<'a> {
             role: text(self.role),
             model: text(self.model),
             gpu: text(self.gpu),
-            batch: text(self.batch),
+            batch: self.batch.and_then(text),
             at: self.at.is_valid(row).then(|| self.at.value(row)),
             total_ms: self.total.is_valid(row).then(|| self.total.value(row)),
             input: self.input.is_valid(row).then(|| self.input.value(row)),
@@ -241,22 +244,33 @@ impl Surroundings {
             values: vec![vec![Vec::new(); wanted.durations.len()]; wanted.kinds.len()],
             ..Self::default()
         };
+        let (mut in_batch, mut on_gpu) = (Vec::new(), Vec::new());
         while let Some(batch) = stream.next().await {
-            found.take(&batch.map_err(engine::in_words)?, wanted, edges)?;
+            found.take(&batch.map_err(engine::in_words)?, wanted, edges, &mut in_batch, &mut on_gpu)?;
         }
         // counts become metrics when the streams are dropped
         drop(stream);
         found.counted = Counted::of(plan.as_ref());
         found.values.iter_mut().flatten().for_each(|values| values.sort_unstable_by(f64::total_cmp));
+        found.events.sort_by_key(|event| (event.start(), event.text("event").map(str::to_owned)));
         // threads hand batches over in any order
-        found.near.sort_by_key(|entry| {
-            let (file, offset) = entry.source();
-            (entry.start(), file.to_owned(), offset, entry.text(Column::RequestId.name()).map(str::to_owned))
-        });
+        let ids = |mut near: Vec<(Option<i64>, String)>| -> Vec<String> {
+            near.sort();
+            let mut known = BTreeSet::new();
+            near.into_iter().map(|(_, id)| id).filter(|id| known.insert(id.clone())).collect()
+        };
+        (found.in_batch, found.on_gpu) = (ids(in_batch), ids(on_gpu));
         Ok(found)
     }
 
-    fn take(&mut self, batch: &RecordBatch, wanted: &Wanted, edges: &Edges) -> anyhow::Result<()> {
+    fn take(
+        &mut self,
+        batch: &RecordBatch,
+        wanted: &Wanted,
+        edges: &Edges,
+        in_batch: &mut Vec<(Option<i64>, String)>,
+        on_gpu: &mut Vec<(Option<i64>, String)>,
+    ) -> anyhow::Result<()> {
         let Some(rows) = Rows::of(batch) else { return Ok(()) };
         let durations: Vec<Option<&Float64Array>> = self
             .durations
@@ -267,15 +281,21 @@ impl Surroundings {
         let is_own = |row: usize| {
             rows.id.is_valid(row) && wanted.ids.as_ref().is_some_and(|ids| ids.contain(rows.id.value(row)))
         };
-        let mut near = vec![false; batch.num_rows()];
-        for (number, is_near) in near.iter_mut().enumerate() {
+        let mut happened = vec![false; batch.num_rows()];
+        for (number, happened) in happened.iter_mut().enumerate() {
             let row = rows.row(number);
             if let (Some(role), false, Some(true)) =
                 (row.role, row.is_event, row.at.map(|at| covered.as_ref().is_some_and(|covered| covered.contains(&at))))
             {
                 *self.roles.entry(role.to_owned()).or_default() += 1;
             }
-            *is_near = wanted.is_near(&row) && !is_own(number);
+            let (is_in_batch, is_on_gpu) = (wanted.is_in_batch(&row), wanted.is_on_gpu(&row));
+            *happened = row.is_event && (is_in_batch || is_on_gpu);
+            if let (false, false, true) = (row.is_event, is_own(number), rows.id.is_valid(number)) {
+                let near = || (row.at, rows.id.value(number).to_owned());
+                in_batch.extend(is_in_batch.then(near));
+                on_gpu.extend((is_on_gpu && !is_in_batch).then(near));
+            }
             if row.is_event || row.failed || is_own(number) {
                 continue;
             }
@@ -288,8 +308,8 @@ impl Surroundings {
                 }
             }
         }
-        if near.contains(&true) {
-            self.near.extend(Entry::all(&filter_record_batch(batch, &BooleanArray::from(near))?));
+        if happened.contains(&true) {
+            self.events.extend(Entry::all(&filter_record_batch(batch, &BooleanArray::from(happened))?));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::trace::life::{Record, Value};
 use super::{text, value};
+use crate::trace::life::{Record, Value};
 
 /// A list of keys and values as the protocol writes it.
 #[derive(Debug, Default)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::trace::life::{Event, Finding, Neighbour, Stall, Step, Tokens, Value};
 use super::attributes::Attributes;
 use super::{Export, ids};
+use crate::trace::life::{Event, Finding, Neighbour, Stall, Step, Tokens, Value};
 
 impl Export<'_> {
     /// An event of a span.

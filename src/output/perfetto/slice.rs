@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::trace::life::{Event, Life, Neighbour, Record, Stage, Stall, Standing, Step, Value as Known};
 use super::{Anchor, DEEPEST, begin, nanoseconds};
+use crate::trace::life::{Event, Life, Neighbour, Record, Stage, Stall, Standing, Step, Value as Known};
 
 /// A stretch of a track, or a moment.
 #[derive(Debug, Default)]

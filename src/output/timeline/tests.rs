@@ -17,7 +17,7 @@ const STORIES: [Story; 9] = [
 fn screen(lives: &[Life], steps: bool, width: Option<u16>, color: bool) -> String {
     let zone = TimeZone::get("Asia/Shanghai").unwrap();
     let mut out = Vec::new();
-    write(lives, &zone, steps, Style { width, color }, &mut out).unwrap();
+    write_lives(lives, &zone, steps, Style { width, color }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
