@@ -537,10 +537,12 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
         return Ok(Ending::Done);
     }
     // Formats for machines hold rows alone; what must be known beside them goes to stderr, the reason of a failure always.
-    if matches!(request.output.format, Format::Csv | Format::Jsonl | Format::Parquet) {
-        let told = report.notes.iter().filter(|note| !request.output.quiet || note.code == BREACH);
-        told.for_each(|note| output::say(output::note_line(note)));
-    }
+    let is_told = |note: &&Note| match request.output.format {
+        Format::Table | Format::Markdown => false,
+        Format::Json | Format::Junit | Format::Github => note.code == BREACH,
+        _ => !request.output.quiet || note.code == BREACH,
+    };
+    report.notes.iter().filter(is_told).for_each(|note| output::say(output::note_line(note)));
     if !request.output.quiet {
         output::say(accounting_line(&report.source, &report.zone));
     }

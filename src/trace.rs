@@ -9,6 +9,7 @@
 
 mod chronicle;
 mod clocks;
+mod discretion;
 mod entry;
 mod findings;
 pub mod life;

@@ -17,7 +17,7 @@ pub struct TraceArgs {
     #[arg(value_name = "ID", required_unless_present = "ids_from")]
     pub id: Option<String>,
 
-    /// Take the ids from this file, one a line
+    /// Take the ids from this file, or - for standard input, one a line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ids_from: Option<PathBuf>,
 

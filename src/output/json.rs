@@ -30,7 +30,7 @@ pub fn write<W: Write>(report: &mut Report, out: &mut W) -> anyhow::Result<()> {
     totals(report, out)?;
     out.write_all(b",\n")?;
     list(out, "notes", notes)?;
-    if !report.lives.is_empty() {
+    if report.is_of_lives() {
         out.write_all(b",\n")?;
         list(out, "lives", lives(report)?)?;
     }

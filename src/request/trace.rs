@@ -1,7 +1,7 @@
 //! Which requests a trace is of, and what is told of them.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::{fs, io};
 
 use super::{Format, Mistake, Place, Role, milliseconds};
 use crate::cli::TraceArgs;
@@ -31,7 +31,11 @@ impl Trace {
         match &typed.ids_from {
             Some(path) => {
                 let unreadable = |reason| Mistake::UnreadableIds { path: path.clone(), reason };
-                let text = fs::read_to_string(place.folder.join(path)).map_err(unreadable)?;
+                let text = match path.as_os_str() == "-" {
+                    true => io::read_to_string(io::stdin()),
+                    false => fs::read_to_string(place.folder.join(path)),
+                };
+                let text = text.map_err(unreadable)?;
                 texts.extend(text.lines().map(str::to_owned));
                 typed.report.input.logs.splice(0..0, typed.id.take().map(Into::into));
             }

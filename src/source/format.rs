@@ -171,6 +171,7 @@ fn is_array_of_records(behind: &[u8], complete: bool, name: &Path) -> bool {
 
 /// The delimiter under which a text is CSV: its header holds names and most records have as many cells.
 fn csv_delimiter(text: &[u8], complete: bool, name: &Path) -> Option<u8> {
+    let is_named = matches!(Named::of(name), Named::Csv | Named::Tsv);
     let candidates = b",;\t|".iter().filter_map(|&delimiter| {
         let mut reader =
             csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(text);
@@ -182,7 +183,10 @@ fn csv_delimiter(text: &[u8], complete: bool, name: &Path) -> Option<u8> {
         let (header, rows) = records.split_first()?;
         let agreeing = rows.iter().filter(|row| row.len() == header.len()).count();
         let holds_json = rows.iter().any(|row| row.get(0).is_some_and(|cell| cell.starts_with(b"{")));
-        let fits = header.len() > 1 && names_columns(header) && agreeing * 2 >= rows.len() && !holds_json;
+        // a sentence has a blank behind its comma
+        let is_sentence = header.iter().skip(1).any(|cell| cell.starts_with(b" "));
+        let is_csv = agreeing * 2 >= rows.len() && !holds_json && (is_named || !is_sentence);
+        let fits = header.len() > 1 && names_columns(header) && is_csv;
         fits.then_some((header.len(), delimiter))
     });
     let best = candidates.max_by_key(|&(cells, _)| cells).map(|(_, delimiter)| delimiter);
@@ -422,6 +426,7 @@ mod tests {
                 ("时间,模型\n1,2\n", COMMAS),
                 ("a,b\n1,2\n1\n1,2\n", COMMAS),
                 ("Hello, world\nDone\nBye\n", Format::Text),
+                ("engine 0.9 starting, pool h100\n12:00 INFO began, late\nready\n", Format::Text),
             ],
             "x.log",
         );

@@ -13,6 +13,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::aggregate::{max, min};
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, TimestampNanosecondType};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
@@ -28,7 +29,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use datafusion::physical_expr::EquivalenceProperties;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column as ColumnExpr, InListExpr, Literal};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column as ColumnExpr, InListExpr, Literal, lit};
 use datafusion::physical_expr::utils::conjunction;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
@@ -392,6 +393,9 @@ fn physical(part: &Arc<dyn PhysicalExpr>, columns: &ColumnPlan, schema: &Schema)
                 }
             };
         }
+        if compares_nothing(&expression, columns) {
+            return Ok(Transformed::new(lit(false), true, TreeNodeRecursion::Jump));
+        }
         use Operator::{And, Eq, Gt, GtEq, Lt, LtEq, Or};
         let plain = match (expression.downcast_ref::<BinaryExpr>(), expression.downcast_ref::<InListExpr>()) {
             (Some(binary), _) => matches!(binary.op(), And | Or | Eq | Lt | LtEq | Gt | GtEq),
@@ -401,7 +405,42 @@ fn physical(part: &Arc<dyn PhysicalExpr>, columns: &ColumnPlan, schema: &Schema)
         expressible &= plain;
         Ok(Transformed::no(expression))
     });
-    rewritten.ok().filter(|_| expressible).map(|rewritten| rewritten.data)
+    let rewritten = rewritten.ok().filter(|_| expressible)?.data;
+    rewritten.transform_up(without_false).ok().map(|rewritten| rewritten.data)
+}
+
+/// Whether a comparison is with a column that the file has not, nor anything to derive it from, and so holds for no row.
+fn compares_nothing(expression: &Arc<dyn PhysicalExpr>, columns: &ColumnPlan) -> bool {
+    let is_comparison = match (expression.downcast_ref::<BinaryExpr>(), expression.downcast_ref::<InListExpr>()) {
+        (Some(binary), _) => !matches!(binary.op(), Operator::And | Operator::Or),
+        (_, list) => list.is_some_and(|list| !list.negated()),
+    };
+    let is_nowhere = |column: &ColumnExpr| {
+        let output = &columns.outputs[column.index()];
+        let Meaning::Canonical(canonical) = output.meaning else { return false };
+        let is_read = columns.origins.get(&canonical).is_some_and(|origins| !origins.is_empty());
+        !is_read
+            && output.constant.is_none()
+            && derive::inputs(canonical).is_empty()
+            && canonical != Column::SampleWeight
+    };
+    is_comparison
+        && expression.children().iter().any(|child| child.downcast_ref::<ColumnExpr>().is_some_and(is_nowhere))
+}
+
+/// An alternative that never holds is none.
+fn without_false(expression: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    let Some(or) = expression.downcast_ref::<BinaryExpr>().filter(|binary| *binary.op() == Operator::Or) else {
+        return Ok(Transformed::no(expression));
+    };
+    let is_false = |side: &Arc<dyn PhysicalExpr>| {
+        side.downcast_ref::<Literal>().is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(false)))
+    };
+    match (is_false(or.left()), is_false(or.right())) {
+        (true, _) => Ok(Transformed::yes(or.right().clone())),
+        (_, true) => Ok(Transformed::yes(or.left().clone())),
+        _ => Ok(Transformed::no(expression)),
+    }
 }
 
 /// The file's column behind an output, where its values stand for themselves.

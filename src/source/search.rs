@@ -52,24 +52,36 @@ pub struct Line {
 
 /// The lines that may hold an id, by the index of their log; a log that was not searched is not in it.
 #[derive(Clone, Debug, Default)]
-pub struct Found(BTreeMap<usize, Vec<Line>>);
+pub struct Found {
+    lines: BTreeMap<usize, Vec<Line>>,
+    /// Logs whose lines may come in pieces.
+    pieced: BTreeSet<usize>,
+}
 
 impl Found {
     /// The lines of a log; None where it must be read whole.
     pub fn of(&self, file: &LogFile) -> Option<&[Line]> {
-        self.0.get(&file.index).map(Vec::as_slice)
+        self.lines.get(&file.index).map(Vec::as_slice)
     }
 
     /// The number of the line at a byte of a log, where that was searched.
     pub fn number(&self, file: usize, offset: u64) -> Option<u64> {
-        let lines = self.0.get(&file)?;
+        let lines = self.lines.get(&file)?;
         Some(lines[lines.binary_search_by_key(&offset, |line| line.offset).ok()?].number)
     }
 
     /// Only the lines with an id as a whole.
     pub fn whole(&self) -> Self {
         let whole = |lines: &Vec<Line>| lines.iter().filter(|line| line.is_whole).cloned().collect();
-        Self(self.0.iter().map(|(file, lines)| (*file, whole(lines))).collect())
+        let lines = self.lines.iter().map(|(file, lines)| (*file, whole(lines))).collect();
+        Self { lines, pieced: self.pieced.clone() }
+    }
+
+    /// The same without the logs whose lines may come in pieces; None where there are none.
+    pub fn without_pieces(&self) -> Option<Self> {
+        let lines = self.lines.iter().filter(|(file, _)| !self.pieced.contains(file));
+        let lines = lines.map(|(file, lines)| (*file, lines.clone())).collect();
+        (!self.pieced.is_empty()).then(|| Self { lines, pieced: BTreeSet::new() })
     }
 }
 
@@ -107,12 +119,14 @@ impl Logs {
             let before = before.entry(index).or_default();
             lines.iter_mut().for_each(|line| line.number += *before);
             *before += count;
-            found.0.entry(index).or_default().extend(lines);
+            found.lines.entry(index).or_default().extend(lines);
         }
         for file in pieced {
-            let lines = found.0.get(&file.index).map(Vec::as_slice).unwrap_or_default();
-            if !self.are_whole(file, lines)? {
-                found.0.remove(&file.index);
+            let lines = found.lines.get(&file.index).map(Vec::as_slice).unwrap_or_default();
+            if self.are_whole(file, lines)? {
+                found.pieced.insert(file.index);
+            } else {
+                found.lines.remove(&file.index);
             }
         }
         Ok(found)

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::Result;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::record::Column;
@@ -27,6 +27,20 @@ const READ: [Column; 6] = [
     Column::TtftMs,
     Column::TotalLatencyMs,
     Column::OutputTokens,
+];
+
+/// Columns of the record that are those of the step instead, with those that only a step has.
+const OF_STEPS: [&str; 10] = [
+    "timestamp",
+    "cache_hit",
+    "batch_size",
+    "token_index",
+    "gap_ms",
+    "step_ms",
+    "wait_ms",
+    "context_len",
+    "recompute",
+    "unit",
 ];
 
 /// The columns of a step beside those of the canonical record.
@@ -71,11 +85,16 @@ impl TableProvider for TokenTable {
         TableType::Base
     }
 
+    /// What a query asks of records only helps to skip row groups; of steps, it sees to itself.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
+        filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = match projection {
@@ -88,7 +107,13 @@ impl TableProvider for TokenTable {
         let mut read: Vec<usize> = wanted.chain(written).filter_map(|name| records.index_of(name).ok()).collect();
         read.sort_unstable();
         read.dedup();
-        let records = self.records.scan(state, Some(&read), &[], None).await?;
+        let is_of_records = |filter: &&Expr| {
+            let columns = filter.column_refs();
+            let records = &self.records.schema.arrow;
+            columns.iter().all(|column| !OF_STEPS.contains(&&*column.name) && records.index_of(&column.name).is_ok())
+        };
+        let hints: Vec<Expr> = filters.iter().filter(is_of_records).cloned().collect();
+        let records = self.records.scan(state, Some(&read), &hints, None).await?;
         Ok(Arc::new(StepsExec::new(records, schema)))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clocks::skews;
+use super::discretion::{public, shown};
 use super::entry::Entry;
 use super::findings::findings;
 use super::life::{Event, Fact, Life, Missing, Record, Stage, Tokens, Value};
@@ -31,9 +32,6 @@ const LEAST_LINK: usize = 6;
 
 /// Requests beside one that are told of, and whose tokens are looked at: of its batch, and of its GPU.
 const MOST_BESIDE: usize = 64;
-
-/// Letters of a line of text that are shown.
-const LONGEST_TEXT: usize = 200;
 
 /// The lives that were asked for.
 #[derive(Default)]
@@ -117,7 +115,7 @@ pub async fn chronicle(
     let surroundings = match question.alone {
         true => None,
         false => {
-            let wanted = surroundings_of(&cases, question, &edges, lookup);
+            let wanted = surroundings_of(&cases, question, &edges);
             let found = Surroundings::scan(lookup.context, around(), &wanted, &edges).await?;
             told.counted = found.counted.clone();
             let beside = found.in_batch.iter().take(MOST_BESIDE).chain(found.on_gpu.iter().take(MOST_BESIDE));
@@ -153,7 +151,7 @@ fn asked_for(asked: &str, seen: &Seen, lookup: &Lookup<'_>) -> Asked {
     // only lines of text, or tokens, may name it
     let named = |entry: &Entry| {
         let is_its = entry.text(Column::RequestId.name()).is_some_and(|id| ids.contain(id));
-        is_its || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, text))
+        is_its || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, public(text)))
     };
     match seen.events.iter().chain(&seen.steps).any(named) {
         true => Asked::Requests(ids.iter().map(str::to_owned).collect()),
@@ -191,14 +189,13 @@ async fn follow(wanted: &[(String, String)], seen: &mut Seen, lookup: &Lookup<'_
 }
 
 /// What must be known around some requests.
-fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges, lookup: &Lookup<'_>) -> Wanted {
+fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges) -> Wanted {
     let mut wanted = Wanted { context_ns: question.context_ns, ..Wanted::default() };
     let texts = |column: Column| -> BTreeSet<String> {
         let records = cases.iter().flat_map(|case| &case.records);
         records.filter_map(|record| record.text(column.name()).map(str::to_owned)).collect()
     };
     (wanted.gpus, wanted.batches) = (texts(Column::GpuId), texts(Column::BatchId));
-    wanted.ids = Some(Ids::new(lookup.rule, cases.iter().map(|case| case.id)));
     for case in cases {
         for record in &case.records {
             let kind = Kind::of(record, edges);
@@ -215,6 +212,11 @@ fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges, lookup: 
     wanted.durations.sort_unstable();
     wanted.durations.dedup();
     wanted
+}
+
+/// Whether a record is one of those that durations are compared among.
+fn is_measured(record: &Entry, column: Column) -> bool {
+    record.outcome() != "failed" && record.number(column.name()).is_some()
 }
 
 /// The column that holds the time of a stage.
@@ -264,7 +266,7 @@ impl<'a> Case<'a> {
         let speaks = |entry: &&Entry| {
             is_its(entry)
                 || entry.text(Column::BatchId.name()).is_some_and(|batch| batches.contains(batch))
-                || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, text))
+                || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, public(text)))
         };
         let events = seen.events.iter().filter(speaks).collect();
         let steps: Vec<&Entry> = seen.steps.iter().filter(is_its).collect();
@@ -272,7 +274,7 @@ impl<'a> Case<'a> {
         let of_steps = steps.iter().filter_map(|step| step.start());
         let moments: Vec<i64> = moments.chain(of_steps).collect();
         let span = moments.iter().min().copied().zip(moments.iter().max().copied());
-        let stages = span.map_or(Vec::new(), |(origin, _)| stages(&records, origin));
+        let stages = stages(&records, span.map(|(origin, _)| origin));
         Self { asked, id, records, events, steps, span, stages }
     }
 
@@ -368,7 +370,7 @@ impl<'a> Case<'a> {
             stage.share = total_ms.filter(|total| *total > 0.0).map(|total| stage.duration_ms / total);
             let record = stage.record.map(|record| self.records[record]);
             stage.standing = record.zip(column_of(stage)).zip(surroundings).and_then(|((record, column), beside)| {
-                beside.found.standing(&Kind::of(record, edges), column, stage.duration_ms)
+                beside.found.standing(&Kind::of(record, edges), column, stage.duration_ms, is_measured(record, column))
             });
         }
         let lines = seen.lines.iter().chain(surroundings.iter().flat_map(|beside| &beside.lines));
@@ -383,7 +385,13 @@ impl<'a> Case<'a> {
         let mut events: Vec<Event> = Vec::new();
         let told = self.events.iter().copied().chain(on_gpu);
         for event in told.map(|entry| event(entry, place(entry), axis(entry.start()))) {
-            if !events.contains(&event) {
+            // the scan of what is around sees those of the request once more, but not where they stand
+            let is_same = |other: &Event| {
+                (other.at_ms, &other.name, &other.text, &other.gpu_id)
+                    == (event.at_ms, &event.name, &event.text, &event.gpu_id)
+            };
+            let is_known = events.iter().any(|other| *other == event || event.place.is_empty() && is_same(other));
+            if !is_known {
                 events.push(event);
             }
         }
@@ -401,7 +409,9 @@ impl<'a> Case<'a> {
             asked: self.asked.to_owned(),
             trace_id: self.records.iter().find_map(|record| record.text(Column::TraceId.name())).map(str::to_owned),
             origin_ns: origin,
-            length_ms: axis(self.span.map(|(_, end)| end)).unwrap_or(0.0),
+            length_ms: axis(self.span.map(|(_, end)| end))
+                .or(self.stages.last().map(|stage| stage.end_ms))
+                .unwrap_or(0.0),
             total_ms,
             outcome: self.outcome(),
             facts: self.facts(),
@@ -418,7 +428,15 @@ impl<'a> Case<'a> {
         let tpot = |record: &&&Entry| record.number(Column::TpotMs.name()).is_some();
         let paced = self.records.iter().filter(tpot).max_by_key(|record| depth(record)).and_then(|record| {
             let ms = record.number(Column::TpotMs.name())?;
-            Some((ms, surroundings?.found.standing(&Kind::of(record, edges), Column::TpotMs, ms)?))
+            Some((
+                ms,
+                surroundings?.found.standing(
+                    &Kind::of(record, edges),
+                    Column::TpotMs,
+                    ms,
+                    is_measured(record, Column::TpotMs),
+                )?,
+            ))
         });
         life.findings = findings(&life, &self.records, paced.as_ref().map(|(ms, standing)| (*ms, standing)));
         Ok(life)
@@ -495,22 +513,6 @@ fn event(entry: &Entry, place: String, at_ms: Option<f64>) -> Event {
         duration_ms: entry.number(Column::TotalLatencyMs.name()),
         place,
     }
-}
-
-/// A line of a log without what may be a prompt or an answer, and not too long.
-fn shown(text: &str) -> String {
-    const PRIVATE: [&str; 7] = ["prompt", "content", "messages", "output", "completion", "response", "input"];
-    let lower = text.to_ascii_lowercase();
-    let starts = |word: &str| {
-        lower.match_indices(word).map(|(at, word)| at + word.len()).find(|end| {
-            let rest = lower[*end..].trim_start_matches(['"', '\'']);
-            rest.starts_with([':', '=']) || rest.starts_with(" is ")
-        })
-    };
-    let end = PRIVATE.iter().filter_map(|word| starts(word)).min();
-    let kept = end.map_or(text, |end| text.get(..end).unwrap_or_default());
-    let cut: String = kept.chars().take(LONGEST_TEXT).collect();
-    if end.is_some() || cut.len() < kept.len() { format!("{} …", cut.trim_end()) } else { cut }
 }
 
 impl Seen {

@@ -1,6 +1,7 @@
 //! Clocks of roles that cannot both be right.
 
 use super::entry::Entry;
+use super::findings::ms;
 use super::life::Skew;
 use super::stages::depth;
 
@@ -21,8 +22,9 @@ pub fn skews(records: &[&Entry]) -> Vec<Skew> {
             let Some(ahead_ms) = ahead(outer, inner).filter(|_| !is_known) else { continue };
             let (word, by) = (if ahead_ms > 0.0 { "ahead of" } else { "behind" }, ahead_ms.abs());
             let text = format!(
-                "the clock of {inner_role} is at least {by:.0} ms {word} that of {outer_role}: what {inner_role} did is \
-                 drawn where its own clock puts it"
+                "the clock of {inner_role} is at least {} {word} that of {outer_role}: what {inner_role} did is \
+                 drawn where its own clock puts it",
+                ms(by)
             );
             skews.push(Skew { role: inner_role.to_owned(), against: outer_role.to_owned(), ahead_ms, text });
         }
@@ -34,11 +36,11 @@ pub fn skews(records: &[&Entry]) -> Vec<Skew> {
 fn ahead(outer: &Entry, inner: &Entry) -> Option<f64> {
     let (outer_start, outer_end) = (outer.start()?, outer.end()?);
     let (inner_start, inner_end) = (inner.start()?, inner.end()?);
-    let ms = |ns: i64| ns as f64 / 1e6;
+    let in_ms = |ns: i64| ns as f64 / 1e6;
     // what took longer than the time that was waited for it does not fit, whatever the clocks say
     let fits = inner_end - inner_start <= outer_end - outer_start;
     // a call whose caller had given up goes on behind its end
-    let (late, early) = (ms(inner_end - outer_end), ms(outer_start - inner_start));
+    let (late, early) = (in_ms(inner_end - outer_end), in_ms(outer_start - inner_start));
     match () {
         () if !fits => None,
         () if early > TOLERANCE_MS => Some(-early),

@@ -10,6 +10,9 @@ const NAMED: usize = 3;
 /// A member of a batch starved by others writes this much less than they.
 const OUTGROWN: i64 = 5;
 
+/// Part of the total that a stage must take more than usual to explain anything.
+const EXPLAINS: f64 = 0.05;
+
 /// Part of the total from which on time that nothing explains is worth a word.
 const UNEXPLAINED: f64 = 0.1;
 
@@ -127,8 +130,12 @@ fn stalls(life: &Life) -> Vec<Finding> {
 
 /// Stages that took longer than almost all of their kind, and the longest of all.
 fn slow_stages(life: &Life) -> Vec<Finding> {
+    let total = life.total_ms.unwrap_or(life.length_ms);
     let is_slow = |stage: &&Stage| {
-        stage.standing.as_ref().is_some_and(|standing| stage.duration_ms > standing.p99_ms && standing.count > 0)
+        stage.standing.as_ref().is_some_and(|standing| {
+            let excess = stage.duration_ms - standing.p50_ms;
+            stage.duration_ms > standing.p99_ms && excess >= EXPLAINS * total
+        })
     };
     let mut slow: Vec<&Stage> = life.stages.iter().filter(|stage| is_slow(stage) || stage.dominant).collect();
     slow.sort_by(|a, b| is_slow(&b).cmp(&is_slow(&a)).then(b.duration_ms.total_cmp(&a.duration_ms)));
@@ -178,7 +185,7 @@ fn events(life: &Life) -> Vec<Finding> {
 }
 
 /// Milliseconds as people read them: `2,900 ms`, `22.4 ms`.
-fn ms(ms: f64) -> String {
+pub fn ms(ms: f64) -> String {
     match ms {
         ms if ms.abs() >= 100.0 => format!("{} ms", grouped(ms.round() as i64)),
         ms if ms.abs() >= 10.0 => format!("{ms:.1} ms"),

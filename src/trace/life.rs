@@ -149,7 +149,7 @@ pub struct Step {
     pub index: i64,
     /// When the token was there.
     pub at_ms: Option<f64>,
-    /// Time since the token before; for the first token the time of the prefill where the log tells, no gap.
+    /// Time since the token before, waits included; for the first token the time of the prefill where the log tells, no gap.
     pub step_ms: Option<f64>,
     pub wait_ms: Option<f64>,
     pub context_len: Option<i64>,

@@ -11,6 +11,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 
+use super::discretion::public;
 use super::entry::Entry;
 use super::matching::{Ids, canonical};
 use crate::engine;
@@ -85,6 +86,12 @@ pub struct Seen {
     pub lines: Vec<Arc<Found>>,
 }
 
+impl Seen {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.events.is_empty() && self.steps.is_empty()
+    }
+}
+
 impl Lookup<'_> {
     /// The records that have one of the ids in one of some columns, and the events and the steps of tokens with them.
     ///
@@ -96,18 +103,28 @@ impl Lookup<'_> {
         }
         let needles = Needles::new(ids.iter(), &self.rule.cuts);
         let found = self.logs.search(&needles, self.threads)?;
+        let seen = self.among(ids, columns, &needles, &found).await?;
+        match seen.is_empty().then(|| found.without_pieces()).flatten() {
+            // the id itself may lie across two pieces of a line
+            Some(found) => self.among(ids, columns, &needles, &found).await,
+            None => Ok(seen),
+        }
+    }
+
+    /// The same among the lines that were found.
+    async fn among(&self, ids: &Ids, columns: &[Column], needles: &Needles, found: &Found) -> anyhow::Result<Seen> {
         let whole = Arc::new(found.whole());
         let has_id = |batch: &RecordBatch| ids.rows(batch, columns, Ids::contain);
         let (mut records, plan) = self.rows(self.texts(whole.clone(), &self.logs.schema), None, &[], has_id).await?;
         let counted = Counted::of(plan.as_ref());
         records.extend(self.of_parquet(ids.condition(columns), has_id).await?);
         let events = self.texts(whole.clone(), &LogSchema { takes_lines: true, ..self.logs.schema.of_events() });
-        let speaks = |batch: &RecordBatch| speaks_of(batch, ids, columns, &needles);
+        let speaks = |batch: &RecordBatch| speaks_of(batch, ids, columns, needles);
         let (events, _) = self.rows(events, None, &OF_EVENTS, speaks).await?;
         let steps = self.steps(ids, whole.clone()).await?;
         let mut longer = BTreeSet::new();
         if records.is_empty() && events.is_empty() && steps.is_empty() {
-            longer = self.longer(ids, Arc::new(found)).await?;
+            longer = self.longer(ids, Arc::new(found.clone())).await?;
         }
         Ok(Seen { records, events, steps, longer, counted, lines: vec![whole] })
     }
@@ -221,7 +238,7 @@ fn speaks_of(batch: &RecordBatch, ids: &Ids, columns: &[Column], needles: &Needl
         return named;
     };
     let speaks = |(is_named, text): (Option<bool>, Option<&str>)| {
-        Some(is_named == Some(true) || text.is_some_and(|text| needles.stand_in(text)))
+        Some(is_named == Some(true) || text.is_some_and(|text| needles.stand_in(public(text))))
     };
     named.iter().zip(messages).map(speaks).collect()
 }

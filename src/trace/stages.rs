@@ -20,14 +20,18 @@ pub fn depth(entry: &Entry) -> u8 {
 ///
 /// What a role did itself is taken from its own record. Time that an outer role spent waiting for an inner one is the
 /// inner one's to tell, and what is left between them is the network, as far as their clocks agree.
-pub fn stages(records: &[&Entry], origin: i64) -> Vec<Stage> {
+/// Without an origin, no record has a time: their stages are laid one behind the other.
+pub fn stages(records: &[&Entry], origin: Option<i64>) -> Vec<Stage> {
     let mut stages = Vec::new();
+    let is_timed = origin.is_some();
+    let origin = origin.unwrap_or(0);
     let depths: Vec<u8> = records.iter().map(|record| depth(record)).collect();
     for (index, record) in records.iter().enumerate() {
         let next = depths.iter().copied().filter(|depth| *depth > depths[index]).min();
         let is_inside = |other: &(usize, &&Entry)| Some(depths[other.0]) == next && overlap(record, other.1);
         let inner: Vec<&Entry> = records.iter().enumerate().filter(is_inside).map(|(_, inner)| *inner).collect();
-        let Some(span) = Span::of(record) else { continue };
+        let untimed = || (!is_timed).then_some(Span { start: 0, end: None });
+        let Some(span) = Span::of(record).or_else(untimed) else { continue };
         let mut own = Own { record, index, origin, stages: &mut stages };
         let (served_from, served_to) = own.edges(span, !inner.is_empty());
         match inner.is_empty() {
@@ -122,12 +126,13 @@ impl Own<'_> {
     /// What the role itself knows of serving the request.
     fn inside(&mut self, from: i64, to: Option<i64>) {
         let time = |column: Column| self.record.time(column.name());
-        let start = self.record.start().unwrap_or(from);
+        let start = self.record.start().unwrap_or(0);
         let since = |earlier: i64, later: Option<i64>| later.map(|later| (later - earlier) as f64 / 1e6);
         let queue = self.ms(Column::QueueWaitMs).or(since(start, time(Column::ScheduledAt)).filter(|ms| *ms >= 0.0));
         let ttft = self.ms(Column::TtftMs).or(since(start, time(Column::FirstTokenAt)).filter(|ms| *ms >= 0.0));
         let prefill = self.ms(Column::PrefillTimeMs).or(ttft.zip(queue).map(|(ttft, queue)| ttft - queue));
-        let decode = self.ms(Column::DecodeTimeMs);
+        // what failed before its first token decoded nothing
+        let decode = self.ms(Column::DecodeTimeMs).filter(|ms| *ms > 0.0);
         let mut at = from;
         if let Some(queue) = queue {
             let end = time(Column::ScheduledAt).filter(|end| *end >= at).unwrap_or(at + nanoseconds(queue));
@@ -152,8 +157,9 @@ impl Own<'_> {
             self.push("decode", at, at + nanoseconds(decode), Some(decode));
             at += nanoseconds(decode);
         }
+        let knows_nothing = queue.is_none() && prefill.is_none() && ttft.is_none() && decode.is_none();
+        let to = to.or_else(|| Some(at + nanoseconds(self.ms(Column::TotalLatencyMs)?)).filter(|_| knows_nothing));
         if let Some(to) = to {
-            let knows_nothing = queue.is_none() && prefill.is_none() && ttft.is_none() && decode.is_none();
             self.gap(if knows_nothing { "request" } else { "unexplained" }, at, to);
         }
     }

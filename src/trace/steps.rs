@@ -30,7 +30,7 @@ pub fn tokens(entries: &[&Entry], origin: Option<i64>) -> Option<Tokens> {
         let at = entry.time("timestamp");
         let gap = || Some((at? - before?) as f64 / 1e6);
         let wait_ms = entry.number("wait_ms");
-        let told = || Some(entry.number("step_ms")? + if number > 0 { wait_ms.unwrap_or(0.0) } else { 0.0 });
+        let told = || entry.number("step_ms");
         let step_ms = entry.number("gap_ms").or_else(gap).filter(|gap| *gap >= 0.0).or_else(told);
         let (cache_hit, recompute) = (entry.flag("cache_hit"), entry.flag("recompute"));
         steps.push(Step {

@@ -14,7 +14,6 @@ use futures::StreamExt;
 
 use super::entry::Entry;
 use super::life::Standing;
-use super::matching::Ids;
 use super::steps::quantile;
 use crate::engine;
 use crate::engine::accounting::Counted;
@@ -69,8 +68,6 @@ pub struct Wanted {
     pub kinds: Vec<Kind>,
     /// The durations that are compared.
     pub durations: Vec<Column>,
-    /// Requests that are compared with others, not with themselves.
-    pub ids: Option<Ids>,
     /// First and last moment of the requests, nanoseconds.
     pub window: Option<(i64, i64)>,
     /// How much longer before and after that others on the GPU are looked for.
@@ -278,9 +275,6 @@ impl Surroundings {
             .map(|column| batch.column_by_name(column.name())?.as_primitive_opt::<Float64Type>())
             .collect();
         let covered = wanted.window.map(|(start, end)| start - COVERS_NS..=end + COVERS_NS);
-        let is_own = |row: usize| {
-            rows.id.is_valid(row) && wanted.ids.as_ref().is_some_and(|ids| ids.contain(rows.id.value(row)))
-        };
         let mut happened = vec![false; batch.num_rows()];
         for (number, happened) in happened.iter_mut().enumerate() {
             let row = rows.row(number);
@@ -291,12 +285,12 @@ impl Surroundings {
             }
             let (is_in_batch, is_on_gpu) = (wanted.is_in_batch(&row), wanted.is_on_gpu(&row));
             *happened = row.is_event && (is_in_batch || is_on_gpu);
-            if let (false, false, true) = (row.is_event, is_own(number), rows.id.is_valid(number)) {
+            if !row.is_event && rows.id.is_valid(number) {
                 let near = || (row.at, rows.id.value(number).to_owned());
                 in_batch.extend(is_in_batch.then(near));
                 on_gpu.extend((is_on_gpu && !is_in_batch).then(near));
             }
-            if row.is_event || row.failed || is_own(number) {
+            if row.is_event || row.failed {
                 continue;
             }
             for (kind, values) in self.kinds.iter().zip(&mut self.values) {
@@ -314,11 +308,15 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Where a duration stands among those of its kind; None where there are none.
-    pub fn standing(&self, kind: &Kind, column: Column, ms: f64) -> Option<Standing> {
+    /// Where a duration stands among those of its kind, its own left out where it `is_one` of them; None where there are no
+    /// others.
+    pub fn standing(&self, kind: &Kind, column: Column, ms: f64, is_one: bool) -> Option<Standing> {
         let kind_at = self.kinds.iter().position(|other| other == kind)?;
         let column_at = self.durations.iter().position(|other| *other == column)?;
         let mut values = self.values[kind_at][column_at].clone();
+        if let (true, Ok(own)) = (is_one, values.binary_search_by(|value| value.total_cmp(&ms))) {
+            values.remove(own);
+        }
         let count = values.len();
         let below = values.partition_point(|value| *value < ms);
         Some(Standing {

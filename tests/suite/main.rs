@@ -32,6 +32,7 @@ mod locating;
 mod memory;
 mod numbers;
 mod outputs;
+mod page;
 mod pivot;
 mod pools;
 mod pricing;

@@ -32,8 +32,10 @@ function check({ lives, sections }) {
   };
   for (const [name, number] of Object.entries(wanted)) if (drawn[name] !== number) throw new Error(`${drawn[name]} of ${number} ${name} drawn`);
   if (/NaN|Infinity|undefined/.test([...document.querySelectorAll('.pane')].map(pane => pane.innerHTML.replace(/<(text|title)[^]*?<\/\1>/g, '')).join())) throw new Error('a drawing has a coordinate that is no number');
+  const { scrollWidth, clientWidth } = document.documentElement;
+  if (scrollWidth > clientWidth) throw new Error(`the page is ${scrollWidth} wide in a window of ${clientWidth}`);
   if (errors.length) throw new Error(errors[0]);
-  return `ok: ${drawn.lives} lives, ${drawn.stages} stages, ${drawn.tokens} tokens drawn`;
+  return `ok: ${drawn.lives} lives, ${drawn.stages} stages, ${drawn.tokens} tokens drawn at ${clientWidth} px`;
 }
 
 let verdict;

@@ -82,7 +82,7 @@ fn of_a_file_with_bloom_filters_one_row_group_is_opened() {
     for asked in ["req-0007", "req-0250"] {
         let workspace = Workspace::new();
         let filters = WriterProperties::builder().set_bloom_filter_enabled(true).set_bloom_filter_fpp(1e-6);
-        write(&workspace, &ids, filters.set_bloom_filter_ndv(GROUP as u64));
+        write(&workspace, &ids, filters.set_bloom_filter_max_ndv(GROUP as u64));
         assert_found_alone(&workspace, &ids, asked, asked);
     }
 }
@@ -91,7 +91,7 @@ fn of_a_file_with_bloom_filters_one_row_group_is_opened() {
 fn filters_are_asked_for_the_id_as_producers_write_it() {
     let ids: Vec<String> = (0..ROWS).map(|number| format!("chatcmpl-{:04}", number * 173 % ROWS)).collect();
     let filters = WriterProperties::builder().set_bloom_filter_enabled(true).set_bloom_filter_fpp(1e-6);
-    let filters = filters.set_bloom_filter_ndv(GROUP as u64);
+    let filters = filters.set_bloom_filter_max_ndv(GROUP as u64);
     let sorted: Vec<String> = (0..ROWS).map(|number| format!("chatcmpl-{number:04}")).collect();
     for (ids, properties) in [(ids, filters), (sorted, WriterProperties::builder())] {
         for asked in ["0123", "chatcmpl-0123"] {

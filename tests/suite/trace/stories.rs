@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    ENGINE_STAGES, assert_says, assert_tells, codes, fact, finding, life, lines, lives, logged, moment, names, near,
+    ENGINE_STAGES, assert_says, assert_tells, codes, fact, finding, life, lives, logged, moment, names, near,
     neighbours, one, ordinary, percentile, screen, stories, trace, usual, with,
 };
 
