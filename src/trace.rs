@@ -7,6 +7,7 @@
 //!     -> life: stages, clocks, tokens, neighbours -> findings
 //! ```
 
+mod case;
 mod chronicle;
 mod clocks;
 mod discretion;

@@ -17,9 +17,11 @@
 //! | `fullest(times, amounts, span_ms)`, `fullest_minute(times, amounts)` | the stretch of time with the largest amount |
 //! | `minute_percentiles(times, amounts, [0.5])`, `concurrency(starts, ends)`, `concurrency_percentiles(starts, ends, [0.5])` | how much there usually is, and how many requests run at once |
 //! | `percentile_change(a, b, p, confidence, seed)` | how a percentile changed between two sides, with bootstrap bounds |
+//! | `relation(x, y)` | how y goes with x: correlation, rank correlation and slope |
 //! | `replay_prefixes(hashes, time, capacity, ttl_ms)` | what a prefix cache would have held, request by request (a window function) |
 //! | `charge(at, model, ..)` | what an upstream call costs by the price book of the run |
 //! | `apportion(amount, weight, places)` | an amount split by weights so that its parts are the whole (a window function) |
+//! | `around(gap, n)` | median and MAD of the rows around each (a window function) |
 //! | `local_period(time, ..)`, `local_part(time, ..)`, `local_window(time, ..)` | days, hours, weekdays and windows in the report's zone |
 //!
 //! Why not the stock ones: `percentile_cont` cuts the interpolation weight to 1e-6, keeps one copy of the values for
@@ -32,6 +34,7 @@
 mod accumulator;
 mod apportion;
 mod argument;
+mod around;
 mod bootstrap;
 mod breakdown;
 mod bucket;
@@ -53,6 +56,7 @@ mod percentiles;
 mod prefix_cache;
 mod quantile;
 mod readable;
+mod relation;
 mod replay_prefixes;
 mod round_together;
 mod samples;
@@ -65,6 +69,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 
 use apportion::Apportion;
+use around::Around;
 use breakdown::Breakdown;
 use bucket::Bucket;
 pub use bucket::Edges;
@@ -83,6 +88,7 @@ use percentile_change::PercentileChange;
 use percentile_cont::PercentileCont;
 use percentiles::Percentiles;
 use readable::Readable;
+use relation::Relation;
 use replay_prefixes::ReplayPrefixes;
 use round_together::RoundTogether;
 use text_features::TextFeatures;
@@ -100,9 +106,11 @@ pub fn register(ctx: &SessionContext) {
     ctx.register_udaf(AggregateUDF::new_from_impl(Breakdown::new()));
     ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::continuous()));
     ctx.register_udaf(AggregateUDF::new_from_impl(WeightedPercentiles::nearest()));
+    ctx.register_udaf(AggregateUDF::new_from_impl(Relation::new()));
     ctx.register_udwf(WindowUDF::new_from_impl(ReplayPrefixes::new()));
     ctx.register_udwf(WindowUDF::new_from_impl(Apportion::new()));
     ctx.register_udwf(WindowUDF::new_from_impl(RoundTogether::new()));
+    ctx.register_udwf(WindowUDF::new_from_impl(Around::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(PercentileChange::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(Draw::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(NormalReason::new()));

@@ -1,9 +1,10 @@
 //! All reports: the files of `queries/`, embedded, and those of the user's own folders.
 //!
 //! To add one: put `queries/NAME.sql` with its header there, its golden result beside the other golden results, and
-//! a section in the README. `infer-stats run NAME` finds it; a test parses and plans every embedded one.
+//! a section in the README. `infer-stats run NAME` finds it; a test parses and plans every embedded one. What several of
+//! them share is a file of `queries/parts/`, which they include; it is no report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anyhow::Context;
@@ -16,9 +17,19 @@ use crate::report::parameter::Parameter;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/queries");
 
+/// The folder of what queries include.
+const PARTS: &str = "parts";
+
 /// The files of `queries/` and of its folders: what is in a folder is a command of several words.
 fn embedded() -> impl Iterator<Item = &'static File<'static>> {
-    EMBEDDED.files().chain(EMBEDDED.dirs().flat_map(Dir::files))
+    let folders = EMBEDDED.dirs().filter(|folder| folder.path() != Path::new(PARTS));
+    EMBEDDED.files().chain(folders.flat_map(Dir::files))
+}
+
+/// The parts that a query may include, each with its name, as in `{% include "parts/gaps.sql" %}`.
+pub fn parts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let files = EMBEDDED.get_dir(PARTS).into_iter().flat_map(Dir::files);
+    files.filter_map(|file| Some((file.path().to_str()?, file.contents_utf8()?)))
 }
 
 /// A report's SQL and what its header says.
@@ -130,6 +141,13 @@ mod tests {
         std::fs::write(folder.path().join("latency.sql"), "-- title: Mine\n-- question: Q?\nSELECT 1").unwrap();
         let catalog = Catalog::load(&[folder.path().to_owned()]).unwrap();
         assert_eq!(catalog.find("latency").unwrap().header.title, "Mine");
+    }
+
+    #[test]
+    fn a_part_of_queries_is_no_query() {
+        let names: Vec<&str> = parts().map(|(name, _)| name).collect();
+        assert!(names.contains(&"parts/gaps.sql"), "{names:?}");
+        assert!(Catalog::load(&[]).unwrap().all().iter().all(|query| !query.name.starts_with(PARTS)));
     }
 
     #[test]

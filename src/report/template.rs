@@ -8,7 +8,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::engine::{Statement, Step};
-use crate::report::catalog::Query;
+use crate::report::catalog::{self, Query};
 use crate::report::dimension::{self, DimensionSql, quoted};
 use crate::report::parameter::{self, ParameterValue};
 use crate::request::{Dimension, Order, Request, Sort, WeekStart, Word};
@@ -86,7 +86,13 @@ impl<'a> Filled<'a> {
             .collect();
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        let mut syntax = SyntaxConfig::builder();
+        // a part ends with a line, so that the next one does not go on with it
+        syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+        environment.set_syntax(syntax.build()?);
+        for (name, text) in catalog::parts() {
+            environment.add_template(name, text).with_context(|| format!("the template of `{name}` is wrong"))?;
+        }
         let keys: Vec<String> = dimensions.iter().map(|dimension| dimension.key.clone()).collect();
         environment.add_function("same_keys", move |left: String, right: String| same_keys(&keys, &left, &right));
         let exemption = exemption.to_owned();
@@ -102,7 +108,8 @@ impl<'a> Filled<'a> {
         let logs = if request.merges { "requests" } else { "logs" };
         let fragments = fragments(&dimensions, order_of(&[], request.sort.as_ref(), None));
         let dimensions: minijinja::Value = dimensions.iter().map(DimensionSql::context).collect();
-        let standing = context! { dimensions, order, limit, logs, attempts => "attempts" };
+        let is_narrowed = request.predicate.is_some();
+        let standing = context! { dimensions, order, limit, logs, is_narrowed, attempts => "attempts" };
         let values = context! { ..standing, ..minijinja::Value::from(values), ..fragments };
         let rendered = environment.render_str(&self.query.text, values);
         let sql = rendered

@@ -40,7 +40,7 @@ pub const OF_TOKENS: [Beyond; 13] = [
     ("context_len", Kind::Count, &["context_len", "context_length"]),
     ("recompute", Kind::Flag, &["recompute", "recomputed", "is_recompute"]),
     ("gaps", Kind::Text, &["itls", "inter_chunk_latency", "inter_token_latencies"]),
-    ("gaps_ms", Kind::Text, &["itls_ms", "inter_chunk_latency_ms", "inter_token_latencies_ms"]),
+    ("gaps_ms", Kind::Text, &["itls_ms", "gaps_ms", "inter_chunk_latency_ms", "inter_token_latencies_ms"]),
     ("gaps_unit", Kind::Text, &[]),
     ("times", Kind::Text, &["token_times", "token_timestamps"]),
     ("times_ms", Kind::Text, &["token_times_ms"]),

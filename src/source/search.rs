@@ -31,8 +31,8 @@ const PIECE: u64 = 16 << 20;
 /// Bytes that are looked through at once: they stay in the cache of a core while they are looked through for each thing.
 const BLOCK: usize = 256 << 10;
 
-/// Bytes of lines with an id that are kept: no request has that many.
-const MOST_BYTES: u64 = 512 << 20;
+/// Bytes of lines with an id that are kept: where more hold it (an id may be a small number), the logs are read whole.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Lines of a piece of a log that are kept although an id only begins there: enough to say what it may have meant.
 const MOST_BEGINNINGS: usize = 256;
@@ -89,7 +89,7 @@ impl Logs {
     /// Finds the lines that may hold one of the ids.
     ///
     /// # Errors
-    /// A log cannot be read, or far too many lines hold an id.
+    /// A log cannot be read.
     pub fn search(&self, needles: &Needles, threads: usize) -> anyhow::Result<Found> {
         let (mut tasks, mut pieced) = (Vec::new(), Vec::new());
         for file in self.texts.iter() {
@@ -109,6 +109,9 @@ impl Logs {
                 .try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
         let mut found = Found::default();
+        if search.kept.into_inner() > MOST_BYTES {
+            return Ok(Found::default());
+        }
         let done = search.done.into_inner().unwrap_or_else(PoisonError::into_inner);
         // what is damaged is read whole, so that it is counted
         let damaged: BTreeSet<usize> =
@@ -201,8 +204,9 @@ impl Search<'_> {
             };
             let found = lines.iter().flat_map(|stretch| &stretch.lines);
             let bytes = found.map(|line| line.text.len() as u64).sum();
-            let kept = self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes;
-            anyhow::ensure!(kept <= MOST_BYTES, "too many lines hold that id for one of a request: give the whole id");
+            if self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_BYTES {
+                return Ok(());
+            }
             self.done.lock().unwrap_or_else(PoisonError::into_inner).insert((task.file.index, number), lines);
         }
     }
@@ -270,4 +274,29 @@ fn line_start(bytes: &[u8], at: usize) -> usize {
 
 fn newlines(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_line_begins_in_one_of_the_pieces_that_a_text_is_cut_into(
+            text in "(\u{feff}|)[ab\n]{0,40}",
+            mut cuts in prop::collection::vec(0..45_usize, 0..5),
+        ) {
+            let bytes = text.as_bytes();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces = cuts.windows(2).map(|cut| line_start(bytes, cut[0])..line_start(bytes, cut[1]));
+            let joined: Vec<u8> = pieces.clone().flat_map(|piece| bytes[piece].to_vec()).collect();
+            prop_assert_eq!(joined, text.trim_start_matches('\u{feff}').as_bytes().to_vec());
+            for piece in pieces.filter(|piece| !piece.is_empty()) {
+                prop_assert!(piece.end == bytes.len() || bytes[piece.end - 1] == b'\n');
+            }
+        }
+    }
 }

@@ -87,6 +87,19 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Adds what another look found.
+    pub fn add(&mut self, other: Self) {
+        let is_new = |known: &[Entry], entry: &Entry| {
+            known.iter().all(|other| other.source() != entry.source() || other.known() != entry.known())
+        };
+        let records: Vec<Entry> = other.records.into_iter().filter(|entry| is_new(&self.records, entry)).collect();
+        self.records.extend(records);
+        let events: Vec<Entry> = other.events.into_iter().filter(|entry| is_new(&self.events, entry)).collect();
+        self.events.extend(events);
+        self.steps.extend(other.steps);
+        self.lines.extend(other.lines);
+    }
+
     fn is_empty(&self) -> bool {
         self.records.is_empty() && self.events.is_empty() && self.steps.is_empty()
     }

@@ -51,6 +51,7 @@ mod shadow;
 mod slo;
 mod slow;
 mod sql;
+mod tokens;
 mod trace;
 mod traffic;
 mod trend;

@@ -368,3 +368,44 @@ async fn groups_of_some_values_spill_and_are_right() {
     let bytes = spilled_bytes_a_row(plan.as_ref());
     assert!(bytes < 8 + 3 * 16 + 32 + 2 * 80, "{bytes}");
 }
+
+#[tokio::test]
+async fn what_is_usual_around_a_row_is_told_by_the_rows_of_its_partition_in_order() {
+    let sql = "WITH usual AS (SELECT k, i, around(x, 3) OVER (PARTITION BY k ORDER BY i DESC) AS usual \
+               FROM (VALUES (1, 5, 20.0), (1, 4, NULL), (1, 3, 26.0), (1, 2, 90.0), (1, 1, 24.0), (2, 4, 7.0)) AS t (k, i, x)) \
+               SELECT k, i, usual['median'], usual['mad'], usual['known'] FROM usual ORDER BY k, i DESC";
+    let expected = [
+        "|1|5|20.0|0.0|1|",
+        "|1|4|20.0|0.0|2|",
+        "|1|3|26.0|0.0|2|",
+        "|1|2|26.0|2.0|3|",
+        "|1|1|24.0|0.0|2|",
+        "|2|4|7.0|0.0|1|",
+    ];
+    assert_eq!(shown(&session(2), sql).await, expected);
+    let error = error(&session(2), "SELECT around(i, 0) OVER (ORDER BY i) FROM (VALUES (1)) AS t (i)").await;
+    assert!(error.contains("1 row or more"), "{error}");
+}
+
+/// Numbers with holes, in two groups.
+fn add_holes(ctx: &SessionContext, partitions: usize) {
+    let numbers: Float64Array = (0..40_000).map(|row| (row % 7 != 3).then(|| f64::from(row % 1000))).collect();
+    let keys: Int64Array = (0..40_000).map(|row| Some(row % 2)).collect();
+    let rows: Int64Array = (0..40_000).map(Some).collect();
+    add_table(ctx, partitions, vec![("k", Arc::new(keys)), ("i", Arc::new(rows)), ("x", Arc::new(numbers))]);
+}
+
+#[tokio::test]
+async fn a_relation_has_the_same_bits_on_any_number_of_threads_with_and_without_groups() {
+    let mut answers = vec![];
+    for threads in [1, 2, 7] {
+        let ctx = session(threads);
+        add_holes(&ctx, threads);
+        let sql = "SELECT k, relation(x, sin(i)) AS r FROM t GROUP BY k UNION ALL SELECT 2, relation(x, sin(i)) FROM t \
+                   UNION ALL SELECT 3, relation(x, sin(i)) FILTER (WHERE i < 0) FROM t ORDER BY 1";
+        answers.push(shown(&ctx, sql).await);
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+    assert!(answers[0][3].contains("{n:0,pearson:,spearman:,slope:}"), "{:?}", answers[0]);
+}
