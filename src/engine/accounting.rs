@@ -3,7 +3,7 @@
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::source::counts::Counts;
-use crate::source::logs::{EVENTS_BEHIND, TOKENS_BEHIND};
+use crate::source::logs::LOGS_BEHIND;
 use crate::source::tally::{Tally, TallyExec};
 
 /// What the scans of one plan counted.
@@ -27,7 +27,7 @@ impl Counted {
                 first = first.min(tally.scan());
             }
         });
-        counted.of_tokens = (TOKENS_BEHIND..EVENTS_BEHIND).contains(&first);
+        counted.of_tokens = first < LOGS_BEHIND;
         walk(plan, &mut |node| {
             if let Some(tally) = node.downcast_ref::<TallyExec>()
                 && tally.scan() == first

@@ -28,7 +28,7 @@ pub async fn trace(question: &Trace, request: &Request, logs: &Logs, spill: &Pat
     let lookup = Lookup { logs, context: &context, rule: &rule, predicate, threads };
     let around = || logs.both(lookup.predicate.clone());
     let told = chronicle(question, &lookup, around, &logs.roles(), &request.buckets.input).await?;
-    for (asked, longer) in told.unknown.iter().filter(|(_, longer)| longer.len() > 1) {
+    if let Some((asked, longer)) = told.unknown.iter().find(|(_, longer)| longer.len() > 1) {
         let examples = longer.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         let mistake = ReportMistake::AmbiguousId { asked: asked.clone(), count: longer.len(), examples };
         return Err(mistake.into());

@@ -154,7 +154,7 @@ impl Logs {
             span_known: predicate.is_none() && self.spans_known(),
             predicate,
             found: None,
-            scans: AtomicUsize::new(0),
+            scans: AtomicUsize::new(LOGS_BEHIND),
         }
     }
 
@@ -177,7 +177,8 @@ impl Logs {
     pub fn tokens(&self, range: Option<Expr>) -> TokenTable {
         let parquets = self.parquets.iter().chain(&self.token_parquets).cloned().collect();
         let records = LogTable { schema: Arc::new(self.schema.of_tokens()), parquets, ..self.table(range) };
-        records.scans.store(TOKENS_BEHIND, Ordering::Relaxed);
+        // a query of tokens is about those, whatever else it reads
+        records.scans.store(0, Ordering::Relaxed);
         TokenTable::new(records)
     }
 
@@ -268,11 +269,11 @@ impl Logs {
     }
 }
 
-/// Scans of tokens are numbered from here on, for the same reason.
-pub const TOKENS_BEHIND: usize = 1 << 29;
+/// Scans of records are numbered from here on, behind those of tokens.
+pub const LOGS_BEHIND: usize = 1 << 10;
 
 /// Scans of events are numbered from here on: where a query reads records or requests as well, those are counted.
-pub const EVENTS_BEHIND: usize = 1 << 30;
+const EVENTS_BEHIND: usize = 1 << 30;
 
 /// Lines of a text that are compared with the patterns of profiles.
 const LINES_LOOKED_AT: usize = 1000;

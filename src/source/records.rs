@@ -1,6 +1,7 @@
 //! The records of one file or a piece of one, whatever form they stand in.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub enum Records {
     },
     /// Lines that were found already.
     Found {
-        lines: std::vec::IntoIter<Line>,
+        lines: VecDeque<Line>,
         decoder: Box<LineDecoder>,
     },
     Documents {
@@ -86,7 +87,7 @@ pub fn open(
 impl Records {
     pub fn found(lines: &[Line], plan: &ReadPlan) -> Self {
         let decoder = Box::new(LineDecoder::new(plan.wanted.clone(), Writing::Plain));
-        Records::Found { lines: lines.to_vec().into_iter(), decoder }
+        Records::Found { lines: lines.iter().cloned().collect(), decoder }
     }
 
     /// Reads a stretch of records into the sink and returns its length in bytes; None at the end.
@@ -110,7 +111,7 @@ impl Records {
                 Some(Piece::Rejected { offset, reject }) => Ok(Some(sink.reject_at(offset, reject))),
                 Some(Piece::Line { .. }) | None => Ok(None),
             },
-            Records::Found { lines, decoder } => Ok(lines.next().map(|line| {
+            Records::Found { lines, decoder } => Ok(lines.pop_front().map(|line| {
                 sink.level.base = line.offset;
                 decoder.decode(&line.text, sink);
                 line.text.len()

@@ -29,7 +29,7 @@ pub fn public(text: &str) -> &str {
             rest.starts_with([':', '='])
         })
     };
-    let end = PRIVATE.iter().filter_map(|word| begins(word)).min();
+    let end = PRIVATE.iter().filter_map(begins).min();
     end.map_or(text, |end| &text[..end])
 }
 

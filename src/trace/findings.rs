@@ -138,7 +138,7 @@ fn slow_stages(life: &Life) -> Vec<Finding> {
         })
     };
     let mut slow: Vec<&Stage> = life.stages.iter().filter(|stage| is_slow(stage) || stage.dominant).collect();
-    slow.sort_by(|a, b| is_slow(&b).cmp(&is_slow(&a)).then(b.duration_ms.total_cmp(&a.duration_ms)));
+    slow.sort_by(|a, b| is_slow(b).cmp(&is_slow(a)).then(b.duration_ms.total_cmp(&a.duration_ms)));
     slow.into_iter()
         .take(NAMED)
         .map(|stage| {

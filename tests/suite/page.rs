@@ -11,7 +11,8 @@ use crate::trace::{LOGS, stories};
 
 /// Where browsers are, and what keeps them to themselves.
 const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const ALONE: [&str; 8] = [
+const ALONE: [&str; 9] = [
+    "--hide-scrollbars",
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -25,18 +26,33 @@ const ALONE: [&str; 8] = [
 /// A page hangs where its script does.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The verdict of the page's own check, in a window so wide; None without a browser, which is said.
+/// A page that shows another in a frame, since no window of a browser is as narrow as a telephone, and repeats its verdict.
+fn framed(page: &str, width: u32) -> String {
+    format!(
+        r#"<!doctype html><meta charset="utf-8"><body><script>
+        addEventListener('message', ({{ data }}) => {{
+          const verdict = document.createElement('p');
+          verdict.id = 'check';
+          verdict.textContent = data;
+          document.body.append(verdict);
+        }});
+        </script><iframe src="{page}#check" style="width:{width}px;height:900px;border:0"></iframe>"#
+    )
+}
+
+/// The verdict of the page's own check, in a frame so wide; None without a browser, which is said.
 fn verdict(workspace: &Workspace, page: &str, width: u32) -> Option<String> {
     let Some(browser) = BROWSERS.iter().find(|browser| Path::new(browser).exists()) else {
         eprintln!("skipped: there is no Chromium here to open the page in");
         return None;
     };
+    workspace.write("frame.html", framed(page, width));
     let mut child = Command::new(browser)
         .args(ALONE)
         .arg(format!("--user-data-dir={}", workspace.path("browser").display()))
-        .arg(format!("--window-size={width},900"))
+        .arg("--window-size=1400,1000")
         .args(["--virtual-time-budget=20000", "--dump-dom"])
-        .arg(format!("file://{}#check", workspace.path(page).display()))
+        .arg(format!("file://{}", workspace.path("frame.html").display()))
         .stdout(std::fs::File::create(workspace.path("dom.html")).unwrap())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -59,7 +75,7 @@ fn assert_drawn(workspace: &Workspace, ids: &str, logs: &[&str], drawn: &str) {
     workspace.run(&[&["trace", ids, "--format", "html", "-o", "page.html"], logs].concat()).exits(0);
     for width in [1280, 400] {
         let Some(verdict) = verdict(workspace, "page.html", width) else { return };
-        assert!(verdict.starts_with(&format!("ok: {drawn} drawn")), "{ids} at {width}: {verdict}");
+        assert_eq!(verdict, format!("ok: {drawn} drawn at {width} px"), "{ids}");
     }
 }
 
@@ -91,8 +107,6 @@ fn hostile_ids_and_texts_are_drawn_as_text() {
     workspace.run(&["trace", "--ids-from", "ids.txt", "--format", "html", "-o", "page.html", "log.ndjson"]).exits(0);
     for width in [1280, 400] {
         let Some(verdict) = verdict(&workspace, "page.html", width) else { return };
-        assert!(verdict.starts_with("ok: 1 lives, 1 stages, 0 tokens drawn"), "{verdict}");
-        let dom = workspace.read("dom.html");
-        assert!(!dom.contains("<img") && !dom.contains("<title>owned"), "the id became a part of the page");
+        assert_eq!(verdict, format!("ok: 1 lives, 1 stages, 0 tokens drawn at {width} px"));
     }
 }

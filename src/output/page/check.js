@@ -46,4 +46,8 @@ try {
   verdict = `failed: ${error.message}`;
   document.getElementById('page').append(el('p', { class: 'alert', role: 'alert' }, `The page could not be drawn: ${error.message}`));
 }
-if (location.hash === '#check') document.body.append(el('p', { id: 'check' }, verdict));
+if (location.hash === '#check') {
+  document.body.append(el('p', { id: 'check' }, verdict));
+  // to whoever shows the page in a frame of some width
+  parent.postMessage(verdict, '*');
+}
