@@ -538,7 +538,7 @@ fn show(report: &mut Report, request: &Request, destination: Destination) -> any
     }
     // Formats for machines hold rows alone; what must be known beside them goes to stderr, the reason of a failure always.
     let is_told = |note: &&Note| match request.output.format {
-        Format::Table | Format::Markdown => false,
+        Format::Table | Format::Markdown => note.code == BREACH && report.is_of_lives(),
         Format::Json | Format::Junit | Format::Github => note.code == BREACH,
         _ => !request.output.quiet || note.code == BREACH,
     };

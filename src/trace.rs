@@ -7,6 +7,7 @@
 //!     -> life: stages, clocks, tokens, neighbours -> findings
 //! ```
 
+mod calls;
 mod case;
 mod chronicle;
 mod clocks;

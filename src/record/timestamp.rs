@@ -295,6 +295,25 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
 }
 
+/// Month and day, as `06-01`, and time of a line that begins with them without a year, as engines and syslog write it.
+pub fn without_year(line: &str) -> Option<(String, &str)> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    static TIME: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
+        let text = r"(?x)^(?:\S{0,40}\s|\[)?(?:(?P<month>\d{2})-(?P<day>\d{2})|(?P<name>[A-Z][a-z]{2})\s{1,2}(?P<of>\d{1,2}))\s(?P<time>\d{2}:\d{2}:\d{2}(?:\.\d+)?)";
+        regex::Regex::new(text).ok()
+    });
+    let found = TIME.as_ref()?.captures(line)?;
+    let part = |name: &str| found.name(name).map(|part| part.as_str());
+    let date = match (part("month"), part("day"), part("name"), part("of")) {
+        (Some(month), Some(day), ..) => format!("{month}-{day}"),
+        (_, _, Some(name), Some(day)) => {
+            format!("{:02}-{day:0>2}", MONTHS.iter().position(|month| *month == name)? + 1)
+        }
+        _ => return None,
+    };
+    Some((date, part("time")?))
+}
+
 /// The date and time that a line of text begins with, or has near its beginning.
 pub fn within(line: &[u8]) -> Option<&[u8]> {
     /// Bytes of what loggers write before the time: a name, a level, a process.

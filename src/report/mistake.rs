@@ -61,7 +61,7 @@ pub enum ReportMistake {
     NoBillField { field: String, hint: String, known: String },
     #[error("--bill-map: the invoice has no column `{name}` (it has {names})")]
     NoBillName { name: String, names: String },
-    #[error("`{asked}` is the beginning of {count} ids, such as {examples}: write more of it")]
+    #[error("`{asked}` is the beginning of {count} ids or more, such as {examples}: write more of it")]
     AmbiguousId { asked: String, count: usize, examples: String },
     #[error("could not read {path}: {reason}")]
     NoAnswerFile { path: String, reason: String },

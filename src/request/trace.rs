@@ -21,6 +21,20 @@ pub struct Trace {
     pub required: Vec<Role>,
 }
 
+/// The id of the trace in a W3C traceparent, as in 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.
+fn trace_of_header(id: &str) -> Option<&str> {
+    let parts: Vec<&str> = id.split('-').collect();
+    let is_hex = |part: &str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match parts[..] {
+        [version, trace, span, flags]
+            if is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2) =>
+        {
+            Some(trace)
+        }
+        _ => None,
+    }
+}
+
 impl Trace {
     /// What was typed; the paths of logs are taken out of it where the ids stand in a file.
     ///
@@ -42,7 +56,8 @@ impl Trace {
             None => texts.extend(typed.id.iter().flat_map(|ids| ids.split(',')).map(str::to_owned)),
         }
         let mut seen = BTreeSet::new();
-        let ids = texts.iter().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+        let ids = texts.iter().map(|id| id.trim()).filter(|id| !id.is_empty() && !id.starts_with("# "));
+        let ids = ids.map(|id| trace_of_header(id).unwrap_or(id).to_owned());
         let ids: Vec<String> = ids.filter(|id| seen.insert(id.clone())).collect();
         if ids.is_empty() {
             return Err(Mistake::NoId);

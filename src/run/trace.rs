@@ -14,7 +14,7 @@ use crate::report::mistake::ReportMistake;
 use crate::report::{Note, Report};
 use crate::request::{Request, Trace, Word};
 use crate::source::logs::Logs;
-use crate::trace::{Chronicle, Lookup, MEANINGS, chronicle, rows};
+use crate::trace::{Chronicle, Life, Lookup, MEANINGS, chronicle, rows};
 
 /// Ids that a mistake names.
 const NAMED: usize = 3;
@@ -45,13 +45,21 @@ pub async fn trace(question: &Trace, request: &Request, logs: &Logs, spill: &Pat
     report.parameters = parameters(question);
     report.notes = request.notes.iter().map(Note::from).collect();
     report.notes.extend(logs.notes());
-    report.notes.extend(record_notes(&told.counted, &report.source, logs, request));
+    // what was derived in others is nothing of this request
+    let concerns =
+        |note: &Note| ["rejected", "envelope_time", "collision", "unfit_value"].contains(&note.code.as_str());
+    report.notes.extend(record_notes(&told.counted, &report.source, logs, request).into_iter().filter(concerns));
     report.notes.extend(notes(&told));
     for (asked, _) in &told.unknown {
         // nobody waits for a look at all ids who asked for the speed of a search
         let near = if question.alone { Vec::new() } else { near(asked, &context, logs).await? };
         let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
-        let text = format!("the logs have no record, event or token of `{asked}`{hint}");
+        let held = match told.lines {
+            0 => String::new(),
+            1 => ", though a line holds it, of a kind that is not read".to_owned(),
+            lines => format!(", though {lines} lines hold one of the ids, of kinds that are not read"),
+        };
+        let text = format!("the logs have no record, event or token of `{asked}`{held}{hint}");
         report.notes.push(Note { code: "not_found".to_owned(), text, count: None });
     }
     let mut breaches = Vec::new();
@@ -60,7 +68,11 @@ pub async fn trace(question: &Trace, request: &Request, logs: &Logs, spill: &Pat
         breaches.extend(question.required.iter().filter(|role| !has(role.word())).map(|role| (life, role.word())));
     }
     for (life, role) in &breaches {
-        let text = format!("--require: {role} has no record of {}", life.id);
+        let has_roles = life.records.iter().any(|record| record.role.is_some());
+        let text = match has_roles {
+            true => format!("--require: {role} has no record of {}", life.id),
+            false => format!("--require: no record of {} has a role: name those of the logs in the settings", life.id),
+        };
         report.notes.push(Note { code: BREACH.to_owned(), text, count: None });
     }
     let breached = !breaches.is_empty() || !question.required.is_empty() && !told.unknown.is_empty();
@@ -82,12 +94,24 @@ fn parameters(question: &Trace) -> serde_json::Map<String, serde_json::Value> {
 }
 
 fn notes(told: &Chronicle) -> Vec<Note> {
+    let has_no_roles = |life: &&Life| life.records.len() > 1 && life.records.iter().any(|record| record.role.is_none());
+    let without_roles = told.lives.iter().filter(has_no_roles).count() as u64;
+    let roles = (without_roles > 0).then(|| Note {
+        code: "no_role".to_owned(),
+        text: "requests have records without a role, so that what is missing is not known: give the sources of the logs a role in the settings".to_owned(),
+        count: Some(without_roles),
+    });
     let cut = told.cut.iter().map(|(asked, count)| Note {
         code: "more_requests".to_owned(),
         text: format!("`{asked}` stands for more requests than are shown: ask for one of them by its own id"),
         count: Some(*count as u64),
     });
-    cut.collect()
+    let left_out = (told.left_out > 0).then(|| Note {
+        code: "more_neighbours".to_owned(),
+        text: "more requests were in the batch or on the GPU than are told of, the earliest first".to_owned(),
+        count: Some(told.left_out as u64),
+    });
+    cut.chain(roles).chain(left_out).collect()
 }
 
 /// The ids of the logs that are nearest to one that was not found.

@@ -64,8 +64,10 @@ impl Needles {
             byte.into_iter().for_each(|byte| characters[usize::from(byte)] = true);
         }
         let pattern = |id: &&str| {
-            let plain = regex::escape(longest_plain(id)?);
-            Some(if is_hex(id) { format!("(?i:{plain})") } else { plain })
+            Some(match is_hex(id) {
+                true => format!("(?i:{})", with_hyphens(id, "-?")),
+                false => regex::escape(longest_plain(id)?),
+            })
         };
         let patterns: Option<Vec<String>> = ids.iter().map(pattern).collect();
         let several = || {
@@ -102,9 +104,12 @@ impl Needles {
 
     /// Whether one of the ids stands in a text, as a word of its own.
     pub fn stand_in(&self, text: &str) -> bool {
-        let (text, lower) = (text.as_bytes(), text.to_ascii_lowercase());
+        let (text, lower) = (text.as_bytes(), text.to_ascii_lowercase().replace('-', ""));
         let stands = |id: &Vec<u8>| {
-            let text = if std::str::from_utf8(id).is_ok_and(is_hex) { lower.as_bytes() } else { text };
+            // so many digits stand for nothing else, whatever they stand between
+            if std::str::from_utf8(id).is_ok_and(is_hex) {
+                return memmem::find(lower.as_bytes(), id).is_some();
+            }
             memmem::find_iter(text, id).any(|place| {
                 let (before, rest) = (text[..place].last(), &text[place + id.len()..]);
                 let is_cut = || self.cuts.iter().any(|cut| rest.starts_with(cut.as_bytes()));
@@ -141,7 +146,8 @@ impl Needles {
         while let Some(place) = found {
             let text = &block[place.clone()];
             // an id that is looked for in part is compared when the line was read
-            let is_all = self.ids.iter().any(|id| id.eq_ignore_ascii_case(text));
+            let bare: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'-').collect();
+            let is_all = self.ids.iter().any(|id| id == text || id.eq_ignore_ascii_case(&bare));
             let rest = &block[place.end..end];
             if !is_all || !goes_on(rest) || self.cuts.iter().any(|cut| rest.starts_with(cut.as_bytes())) {
                 return true;
@@ -166,6 +172,14 @@ pub fn is_hex(id: &str) -> bool {
     const LEAST: usize = 16;
     id.bytes().filter(|byte| *byte != b'-').count() >= LEAST
         && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+/// A number of 32 digits with what stands where a UUID has its hyphens; others as they are.
+pub fn with_hyphens(id: &str, between: &str) -> String {
+    match id.len() {
+        32 => [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join(between),
+        _ => id.to_owned(),
+    }
 }
 
 /// The longest part of an id that no JSON writer escapes; None where that is too short to find much by it.
@@ -238,8 +252,9 @@ mod tests {
 
     #[test]
     fn hexadecimal_ids_are_found_in_capitals_too_and_others_are_not() {
-        let uuid = "0197a3f2-c1d0-7abc-8def-0123456789ab";
+        let uuid = "0197a3f2c1d07abc8def0123456789ab";
         assert!(whole(&[uuid], &uuid.to_uppercase()));
+        assert!(whole(&[uuid], "0197A3F2-c1d0-7abc-8def-0123456789ab"));
         assert_eq!(found(&["req-one"], "REQ-ONE"), []);
     }
 

@@ -367,7 +367,8 @@ impl Known {
                 }
             }
         }
-        Self { usual: ways.first().and_then(Way::unless), ways }
+        let is_row = |way: &&Way| plan.dialects[way.dialect].cargo() == Fate::Row;
+        Self { usual: ways.first().filter(is_row).and_then(Way::unless), ways }
     }
 }
 

@@ -29,18 +29,27 @@ const OF_EVENTS: [Beyond; 2] = [
     ("message", Kind::Text, &["message", "msg", "log"]),
 ];
 
+/// Those that a request has which is looked at by itself: its place among spans, and what went wrong in words.
+const OF_TRACES: [Beyond; 3] = [
+    ("span_id", Kind::Text, &["span_id", "spanId"]),
+    ("parent_span_id", Kind::Text, &["parent_span_id", "parentSpanId"]),
+    ("error_text", Kind::Text, &["error_message", "error_msg", "error"]),
+];
+
 /// The column that tells requests and events apart where both are rows.
 pub const TABLE: Beyond = ("table", Kind::Text, &[]);
 
 /// Those that a step of tokens has, and in which a request tells of all its steps, as lists.
-pub const OF_TOKENS: [Beyond; 13] = [
+pub const OF_TOKENS: [Beyond; 15] = [
     ("token_index", Kind::Count, &["token_index", "token_idx", "tokenIndex"]),
     ("step_ms", Kind::Duration, &["step_ms", "step_s", "step_us", "step_ns"]),
     ("wait_ms", Kind::Duration, &["wait_ms", "wait_s", "wait_us", "wait_ns"]),
     ("context_len", Kind::Count, &["context_len", "context_length"]),
     ("recompute", Kind::Flag, &["recompute", "recomputed", "is_recompute"]),
-    ("gaps", Kind::Text, &["itls", "inter_chunk_latency", "inter_token_latencies"]),
-    ("gaps_ms", Kind::Text, &["itls_ms", "gaps_ms", "inter_chunk_latency_ms", "inter_token_latencies_ms"]),
+    ("gaps", Kind::Text, &["itls", "inter_token_latencies"]),
+    ("gaps_ms", Kind::Text, &["itls_ms", "gaps_ms", "inter_token_latencies_ms"]),
+    ("chunk_gaps", Kind::Text, &["inter_chunk_latency"]),
+    ("chunk_gaps_ms", Kind::Text, &["inter_chunk_latency_ms"]),
     ("gaps_unit", Kind::Text, &[]),
     ("times", Kind::Text, &["token_times", "token_timestamps"]),
     ("times_ms", Kind::Text, &["token_times_ms"]),
@@ -50,7 +59,8 @@ pub const OF_TOKENS: [Beyond; 13] = [
 ];
 
 /// The keys of lists of steps.
-pub const LISTS: [&str; 6] = ["gaps", "gaps_ms", "times", "times_ms", "times_s", "steps"];
+pub const LISTS: [&str; 8] =
+    ["gaps", "gaps_ms", "chunk_gaps", "chunk_gaps_ms", "times", "times_ms", "times_s", "steps"];
 
 /// Where events and steps of tokens tell their time, which other records do not.
 pub const AT: [&str; 1] = ["at"];
@@ -101,6 +111,11 @@ impl LogSchema {
     /// The columns of the steps of tokens in the same logs, as they are written.
     pub fn of_tokens(&self) -> Self {
         self.with(Rows::Tokens, &OF_TOKENS)
+    }
+
+    /// The columns of requests with what only one by itself is looked at for.
+    pub fn of_traces(&self) -> Self {
+        self.with(Rows::Requests, &OF_TRACES)
     }
 
     /// The columns of requests and events, and which of them a row is.

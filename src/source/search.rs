@@ -64,6 +64,11 @@ impl Found {
         self.lines.get(&file.index).map(Vec::as_slice)
     }
 
+    /// How many lines there are.
+    pub fn count(&self) -> usize {
+        self.lines.values().map(Vec::len).sum()
+    }
+
     /// The number of the line at a byte of a log, where that was searched.
     pub fn number(&self, file: usize, offset: u64) -> Option<u64> {
         let lines = self.lines.get(&file)?;

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+
+use super::calls::depth;
 use super::clocks::skews;
 use super::discretion::{public, shown};
 use super::entry::Entry;
@@ -11,11 +15,11 @@ use super::life::{Event, Fact, Life, Missing, Record, Stage, Tokens, Value};
 use super::lookup::{Lookup, Seen};
 use super::matching::{Ids, canonical};
 use super::neighbours::Relations;
-use super::stages::{depth, stages};
+use super::stages::stages;
 use super::steps::{explain, tokens};
-use super::surroundings::{Kind, Surroundings};
+use super::surroundings::{Kind, Surroundings, pace_ms};
 use crate::engine::functions::Edges;
-use crate::record::Column;
+use crate::record::{Column, timestamp};
 use crate::source::search::Found;
 
 /// Requests beside one that are told of, and whose tokens are looked at: of its batch, and of its GPU.
@@ -48,7 +52,8 @@ impl<'a> Case<'a> {
         let is_its = |entry: &&Entry| entry.text(Column::RequestId.name()).is_some_and(|id| ids.contain(id));
         let mut records: Vec<&Entry> = seen.records.iter().filter(is_its).collect();
         records.sort_by_key(|record| (record.start().is_none(), record.start(), depth(record), record.source()));
-        records.dedup_by(|a, b| a.known() == b.known());
+        // a log that is read in two forms
+        records.dedup_by(|a, b| a.says() == b.says());
         let batches: BTreeSet<&str> = records.iter().filter_map(|record| record.text(Column::BatchId.name())).collect();
         let speaks = |entry: &&Entry| {
             is_its(entry)
@@ -93,9 +98,34 @@ impl<'a> Case<'a> {
     fn value(&self, column: Column) -> Option<Value> {
         let outer_first = matches!(column.name(), "tenant" | "http_status" | "status");
         let mut records = self.records.clone();
-        records.sort_by_key(|record| if outer_first { depth(record) } else { u8::MAX - depth(record) });
+        // of several attempts the last
+        records.sort_by_key(|record| {
+            let nearness = if outer_first { depth(record) } else { u8::MAX - depth(record) };
+            (nearness, std::cmp::Reverse(record.start()))
+        });
         let mut known = records.iter().flat_map(|record| record.known());
         known.find(|(name, _)| *name == column.name()).map(|(_, value)| value)
+    }
+
+    /// When others may have been beside it.
+    fn window(&self, context_ns: i64) -> Option<(i64, i64)> {
+        self.span.map(|(start, end)| (start.saturating_sub(context_ns), end.saturating_add(context_ns)))
+    }
+
+    /// The status with which the gateway turned it away, if it did.
+    fn refused(&self) -> Option<i64> {
+        let gateway = self.records.iter().filter(|record| record.role() == Some("gateway"));
+        let status = gateway.filter_map(|record| record.count(Column::HttpStatus.name())).max()?;
+        (400..500).contains(&status).then_some(status).filter(|status| !matches!(status, 408 | 499))
+    }
+
+    /// The innermost record that decoded, and its time for each token behind the first.
+    fn pace(&self) -> Option<(&'a Entry, f64)> {
+        let pace = |record: &&'a Entry| {
+            let (decode, output) = (Column::DecodeTimeMs.name(), Column::OutputTokens.name());
+            Some((*record, pace_ms(record.number(decode)?, record.count(output)?)?))
+        };
+        self.records.iter().filter_map(pace).max_by_key(|(record, _)| (depth(record), record.start()))
     }
 
     fn outcome(&self) -> &'static str {
@@ -131,8 +161,13 @@ impl<'a> Case<'a> {
             let is_covered = covered.is_none_or(|roles| roles.contains_key(role));
             let place = chain.iter().position(|other| *other == role);
             let before = place.and_then(|place| chain[..place].iter().rev().find(|role| known.contains(*role)));
+            let refused = self.refused().filter(|_| role == "engine");
             let why = match (before, is_covered) {
-                (_, false) => format!("no log of {role} covers that time"),
+                _ if refused.is_some() => format!("the gateway answered {} itself", refused.unwrap_or_default()),
+                (_, false) => format!("no log of {role} has anything within a minute of it"),
+                (Some(_), true) if covered.is_none() => {
+                    "--alone does not look whether its log covers that time".to_owned()
+                }
                 (Some(before), true) => format!("lost between {before} and {role}"),
                 (None, true) => format!("it did not come by {role}, or {role} did not log it"),
             };
@@ -147,31 +182,49 @@ impl<'a> Case<'a> {
         seen: &Seen,
         edges: &Edges,
         roles: &[&str],
+        context_ns: i64,
         lookup: &Lookup<'_>,
     ) -> anyhow::Result<Life> {
         let origin = self.span.map(|(start, _)| start);
         let axis = |time: Option<i64>| Some((time? - origin?) as f64 / 1e6);
         let total_ms = self.total_ms();
+        let laid_end = self.stages.last().map(|stage| stage.end_ms);
+        let length_ms = axis(self.span.map(|(_, end)| end)).or(laid_end).unwrap_or(0.0);
         let mut stages = self.stages.clone();
         for stage in &mut stages {
-            stage.share = total_ms.filter(|total| *total > 0.0).map(|total| stage.duration_ms / total);
+            // what lies outside the outermost record is a part of all the time
+            let whole = total_ms.map(|total| if stage.duration_ms > total { length_ms } else { total });
+            stage.share = whole.filter(|whole| *whole > 0.0).map(|whole| stage.duration_ms / whole);
             let record = stage.record.map(|record| self.records[record]);
             stage.standing = record.zip(column_of(stage)).zip(surroundings).and_then(|((record, column), beside)| {
-                beside.found.standing(&Kind::of(record, edges), column, stage.duration_ms, is_measured(record, column))
+                beside.found.standing(&Kind::of(record, edges), column, stage.duration_ms, measured(record, column))
             });
         }
         let lines = seen.lines.iter().chain(surroundings.iter().flat_map(|beside| &beside.lines));
         let lines: Vec<_> = lines.cloned().collect();
         let place = |entry: &Entry| lookup.place(entry, &lines);
-        let relations = Relations { rule: lookup.rule, id: self.id, origin, own: &self.records, place: &place };
+        let relations = Relations {
+            rule: lookup.rule,
+            id: self.id,
+            origin,
+            own: &self.records,
+            while_it_ran: self.window(context_ns),
+            place: &place,
+        };
         let others = seen.records.iter().chain(surroundings.iter().flat_map(|beside| &beside.records));
         let neighbours = if surroundings.is_some() { relations.among(others) } else { Vec::new() };
         let gpus: BTreeSet<&str> = self.records.iter().filter_map(|record| record.text(Column::GpuId.name())).collect();
         let on_gpu = surroundings.iter().flat_map(|beside| &beside.found.events);
+        let is_then = |event: &&Entry| {
+            self.window(context_ns).zip(event.start()).is_some_and(|((from, to), at)| (from..=to).contains(&at))
+        };
+        let on_gpu = on_gpu.filter(is_then);
         let on_gpu = on_gpu.filter(|event| event.text(Column::GpuId.name()).is_some_and(|gpu| gpus.contains(gpu)));
         let mut events: Vec<Event> = Vec::new();
         let told = self.events.iter().copied().chain(on_gpu);
-        for event in told.map(|entry| event(entry, place(entry), axis(entry.start()))) {
+        for event in
+            told.map(|entry| event(entry, place(entry), axis(entry.start().or_else(|| undated(entry, origin?)))))
+        {
             // the scan of what is around sees those of the request once more, but not where they stand
             let is_same = |other: &Event| {
                 (other.at_ms, &other.name, &other.text, &other.gpu_id)
@@ -196,9 +249,7 @@ impl<'a> Case<'a> {
             asked: self.asked.to_owned(),
             trace_id: self.records.iter().find_map(|record| record.text(Column::TraceId.name())).map(str::to_owned),
             origin_ns: origin,
-            length_ms: axis(self.span.map(|(_, end)| end))
-                .or(self.stages.last().map(|stage| stage.end_ms))
-                .unwrap_or(0.0),
+            length_ms,
             total_ms,
             outcome: self.outcome(),
             facts: self.facts(),
@@ -212,18 +263,13 @@ impl<'a> Case<'a> {
             findings: Vec::new(),
         };
         self.explain_stalls(&mut life, lookup).await?;
-        let tpot = |record: &&&Entry| record.number(Column::TpotMs.name()).is_some();
-        let paced = self.records.iter().filter(tpot).max_by_key(|record| depth(record)).and_then(|record| {
-            let ms = record.number(Column::TpotMs.name())?;
-            Some((
+        let paced = self.pace().and_then(|(record, ms)| {
+            let standing = surroundings?.found.standing_of_pace(
+                &Kind::of(record, edges),
                 ms,
-                surroundings?.found.standing(
-                    &Kind::of(record, edges),
-                    Column::TpotMs,
-                    ms,
-                    is_measured(record, Column::TpotMs),
-                )?,
-            ))
+                Some(ms).filter(|_| record.outcome() != "failed"),
+            );
+            Some((ms, standing?))
         });
         life.findings = findings(&life, &self.records, paced.as_ref().map(|(ms, standing)| (*ms, standing)));
         Ok(life)
@@ -287,6 +333,16 @@ fn record(entry: &Entry, place: String, axis: &impl Fn(Option<i64>) -> Option<f6
     }
 }
 
+/// When a line happened whose time names no year: in that of the request, if that is near.
+fn undated(entry: &Entry, origin: i64) -> Option<i64> {
+    const NEAR: i64 = 86_400_000_000_000;
+    let year = TimeZone::UTC.to_datetime(Timestamp::from_nanosecond(i128::from(origin)).ok()?).year();
+    let (date, time) = timestamp::without_year(entry.text("message")?)?;
+    let civil: civil::DateTime = format!("{year:04}-{date}T{time}").parse().ok()?;
+    let at = TimeZone::UTC.to_timestamp(civil).ok()?.as_nanosecond();
+    i64::try_from(at).ok().filter(|at| (at - origin).abs() < NEAR)
+}
+
 fn event(entry: &Entry, place: String, at_ms: Option<f64>) -> Event {
     let name = entry.text("event").unwrap_or("line");
     let message = entry.text("message").filter(|message| *message != name);
@@ -302,9 +358,9 @@ fn event(entry: &Entry, place: String, at_ms: Option<f64>) -> Event {
     }
 }
 
-/// Whether a record is one of those that durations are compared among.
-fn is_measured(record: &Entry, column: Column) -> bool {
-    record.outcome() != "failed" && record.number(column.name()).is_some()
+/// What a record has for a duration, where it is one of those that are compared.
+fn measured(record: &Entry, column: Column) -> Option<f64> {
+    record.number(column.name()).filter(|_| record.outcome() != "failed")
 }
 
 /// The column that holds the time of a stage.

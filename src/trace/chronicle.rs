@@ -34,6 +34,10 @@ pub struct Chronicle {
     pub cut: Vec<(String, usize)>,
     /// What was read.
     pub counted: Counted,
+    /// Requests in its batch and on its GPU that are not told of.
+    pub left_out: usize,
+    /// Lines that hold one of the ids.
+    pub lines: usize,
 }
 
 /// What a typed id stands for.
@@ -60,7 +64,8 @@ pub async fn chronicle(
     if question.alone && seen.records.is_empty() {
         seen = lookup.look(&all, &LINKS).await?;
     }
-    let mut told = Chronicle { counted: seen.counted.clone(), ..Chronicle::default() };
+    let lines = seen.lines.iter().map(|found| found.count()).sum();
+    let mut told = Chronicle { counted: seen.counted.clone(), lines, ..Chronicle::default() };
     let mut wanted: Vec<(String, String)> = Vec::new();
     for asked in &question.ids {
         let mut found = asked_for(asked, &seen, lookup);
@@ -109,13 +114,15 @@ pub async fn chronicle(
             let wanted = surroundings_of(&cases, question, &edges);
             let found = Surroundings::scan(lookup.context, around(), &wanted, &edges).await?;
             told.counted = found.counted.clone();
+            let all = found.in_batch.len() + found.on_gpu.len();
+            told.left_out = all - found.in_batch.len().min(MOST_BESIDE) - found.on_gpu.len().min(MOST_BESIDE);
             let beside = found.in_batch.iter().take(MOST_BESIDE).chain(found.on_gpu.iter().take(MOST_BESIDE));
             let beside = lookup.look(&Ids::new(rule, beside.map(String::as_str)), &LINKS[..1]).await?;
             Some(Beside { found, records: beside.records, lines: beside.lines })
         }
     };
     for case in &cases {
-        let life = case.life(surroundings.as_ref(), &seen, &edges, roles, lookup).await?;
+        let life = case.life(surroundings.as_ref(), &seen, &edges, roles, question.context_ns, lookup).await?;
         told.lives.push(life);
     }
     Ok(told)
@@ -196,8 +203,6 @@ fn surroundings_of(cases: &[Case<'_>], question: &Trace, edges: &Edges) -> Wante
         }
         let columns = case.stages.iter().filter_map(column_of);
         wanted.durations.extend(columns);
-        // only among others in a batch can it be starved
-        wanted.durations.extend((!wanted.batches.is_empty()).then_some(Column::TpotMs));
         wanted.window = [wanted.window, case.span].into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
     wanted.durations.sort_unstable();

@@ -1,9 +1,9 @@
 //! Clocks of roles that cannot both be right.
 
+use super::calls::callers;
 use super::entry::Entry;
 use super::findings::ms;
 use super::life::Skew;
-use super::stages::depth;
 
 /// A clock is called wrong where it is by more than this; messages take time, and logs round.
 const TOLERANCE_MS: f64 = 5.0;
@@ -12,22 +12,18 @@ const TOLERANCE_MS: f64 = 5.0;
 /// the clocks is wrong by at least as much.
 pub fn skews(records: &[&Entry]) -> Vec<Skew> {
     let mut skews: Vec<Skew> = Vec::new();
-    let mut outers = records.to_vec();
-    // against the nearest clock first: those around it are as far away
-    outers.sort_by_key(|outer| std::cmp::Reverse(depth(outer)));
-    for outer in outers {
-        for inner in records.iter().filter(|inner| depth(inner) > depth(outer)) {
-            let (Some(outer_role), Some(inner_role)) = (outer.role(), inner.role()) else { continue };
-            let is_known = skews.iter().any(|skew| skew.role == inner_role);
-            let Some(ahead_ms) = ahead(outer, inner).filter(|_| !is_known) else { continue };
-            let (word, by) = (if ahead_ms > 0.0 { "ahead of" } else { "behind" }, ahead_ms.abs());
-            let text = format!(
-                "the clock of {inner_role} is at least {} {word} that of {outer_role}: what {inner_role} did is \
-                 drawn where its own clock puts it",
-                ms(by)
-            );
-            skews.push(Skew { role: inner_role.to_owned(), against: outer_role.to_owned(), ahead_ms, text });
-        }
+    for (inner, caller) in records.iter().zip(callers(records)) {
+        let Some(outer) = caller.map(|caller| records[caller]) else { continue };
+        let (Some(outer_role), Some(inner_role)) = (outer.role(), inner.role()) else { continue };
+        let is_known = skews.iter().any(|skew| skew.role == inner_role);
+        let Some(ahead_ms) = ahead(outer, inner).filter(|_| !is_known) else { continue };
+        let (word, by) = (if ahead_ms > 0.0 { "ahead of" } else { "behind" }, ahead_ms.abs());
+        let text = format!(
+            "the clock of {inner_role} is at least {} {word} that of {outer_role}: what {inner_role} did is drawn where \
+             its own clock puts it",
+            ms(by)
+        );
+        skews.push(Skew { role: inner_role.to_owned(), against: outer_role.to_owned(), ahead_ms, text });
     }
     skews
 }

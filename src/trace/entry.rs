@@ -94,6 +94,12 @@ impl Entry {
         (self.text(Column::SourceFile.name()).unwrap_or_default(), self.count(Column::SourceOffset.name()))
     }
 
+    /// What it says, wherever it stands.
+    pub fn says(&self) -> Vec<(&'static str, Value)> {
+        let place = [Column::SourceFile.name(), Column::SourceOffset.name()];
+        self.known().into_iter().filter(|(name, _)| !place.contains(name)).collect()
+    }
+
     /// Every canonical column with a value, in the order of the schema.
     pub fn known(&self) -> Vec<(&'static str, Value)> {
         let known = |column: &Column| Some((column.name(), self.value(column.name())?.clone()));

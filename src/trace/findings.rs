@@ -1,7 +1,13 @@
 //! What explains a request, each cause in a sentence.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::calls::depth;
+use super::discretion::shown;
 use super::entry::Entry;
-use super::life::{Finding, Life, Neighbour, Stage, Standing};
+use super::life::{Event, Finding, Life, Neighbour, Stage, Standing};
 use crate::record::Column;
 
 /// Stalls, and others of a kind, that are named one by one.
@@ -10,21 +16,32 @@ const NAMED: usize = 3;
 /// A member of a batch starved by others writes this much less than they.
 const OUTGROWN: i64 = 5;
 
+/// Others of a kind that there must be to say what is above almost all of them.
+const ENOUGH: u64 = 20;
+
+/// A gap between two roles that is worth a warning where it is the longest of all.
+const NETWORK_MS: f64 = 100.0;
+
 /// Part of the total that a stage must take more than usual to explain anything.
 const EXPLAINS: f64 = 0.05;
 
 /// Part of the total from which on time that nothing explains is worth a word.
 const UNEXPLAINED: f64 = 0.1;
 
-/// All findings of a request, the weightiest first. `pace` is where its time per output token stands among others.
+/// All findings of a request, the weightiest first. `pace` is its time of decoding for each token behind the first, and where
+/// that stands among others.
 pub fn findings(life: &Life, records: &[&Entry], pace: Option<(f64, &Standing)>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(failure(life, records));
-    findings.extend(life.missing.iter().map(|missing| finding("missing_record", "error", missing.text.clone())));
+    findings.extend(attempts(records));
+    findings.extend(life.missing.iter().map(|missing| {
+        let severity = if missing.text.contains("lost between") { "error" } else { "info" };
+        finding("missing_record", severity, missing.text.clone())
+    }));
     findings.extend(life.neighbours.iter().filter_map(|neighbour| chain(life, neighbour)));
     findings.extend(starved(life, records, pace));
     findings.extend(stalls(life));
-    findings.extend(slow_stages(life));
+    findings.extend(slow_stages(life, pace));
     findings.extend(unexplained(life));
     findings.extend(life.skews.iter().map(|skew| finding("clock_skew", "warning", skew.text.clone())));
     findings.extend(events(life));
@@ -35,23 +52,54 @@ fn finding(code: &'static str, severity: &'static str, text: String) -> Finding 
     Finding { code, severity, text }
 }
 
-/// That it failed, as the innermost record that failed tells it.
+/// That it failed, as each role that failed tells it, the innermost first.
 fn failure(life: &Life, records: &[&Entry]) -> Option<Finding> {
     if life.outcome != "failed" {
         return None;
     }
-    let failed = |record: &&&Entry| record.outcome() == "failed";
-    let record = records.iter().filter(failed).max_by_key(|record| super::stages::depth(record))?;
+    let mut failed: Vec<&&Entry> = records.iter().filter(|record| record.outcome() == "failed").collect();
+    failed.sort_by_key(|record| (std::cmp::Reverse(depth(record)), std::cmp::Reverse(record.start())));
+    let mut told = Vec::new();
+    for record in failed {
+        let by = record.role().map_or(String::new(), |role| format!(" in {role}"));
+        let text = format!("failed{by}{}", why(record));
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    (!told.is_empty()).then(|| finding("failed", "error", told.join("; ")))
+}
+
+/// What a record says of its failure, behind a colon.
+fn why(record: &Entry) -> String {
     let text = |column: Column| record.text(column.name());
-    let mut parts = Vec::new();
     let code = text(Column::ErrorCode).or(text(Column::FinishReason)).or(text(Column::Status));
-    parts.extend(code.map(str::to_owned));
+    let mut parts: Vec<String> = code.map(str::to_owned).into_iter().collect();
     parts.extend(text(Column::ErrorStage).map(|stage| format!("in {stage}")));
-    let statuses = records.iter().filter_map(|record| record.count(Column::HttpStatus.name()));
-    parts.extend(statuses.max().map(|status| format!("HTTP {status}")));
-    let by = record.role().map_or(String::new(), |role| format!(" in {role}"));
-    let why = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    Some(finding("failed", "error", format!("failed{by}{why}")))
+    parts.extend(record.count(Column::HttpStatus.name()).map(|status| format!("HTTP {status}")));
+    parts.extend(record.text("error_text").filter(|text| Some(*text) != code).map(shown));
+    if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) }
+}
+
+/// That it took several attempts under one id, as the role tells that saw the most.
+fn attempts(records: &[&Entry]) -> Option<Finding> {
+    let of = |role: &str| -> Vec<&&Entry> {
+        let mut records: Vec<&&Entry> = records.iter().filter(|record| record.role() == Some(role)).collect();
+        records.sort_by_key(|record| record.start());
+        records.dedup_by_key(|record| (record.start(), record.count(Column::Attempt.name())));
+        records
+    };
+    let all = ["engine", "gateway"].map(of).into_iter().max_by_key(Vec::len).filter(|all| all.len() > 1)?;
+    let told = all.iter().enumerate().map(|(number, record)| {
+        let took = record.end().zip(record.start()).map(|(end, start)| (end - start) as f64 / 1e6);
+        let took = took.map_or(String::new(), |took| format!(" after {}", ms(took)));
+        match record.outcome() {
+            "failed" => format!("attempt {} failed{took}{}", number + 1, why(record)),
+            "success" => format!("attempt {} succeeded{took}", number + 1),
+            _ => format!("attempt {} ended{took}", number + 1),
+        }
+    });
+    Some(finding("retry", "warning", told.collect::<Vec<_>>().join("; then ")))
 }
 
 /// What came before or after it in a chain of calls.
@@ -93,7 +141,8 @@ fn chain(life: &Life, other: &Neighbour) -> Option<Finding> {
 
 /// That it wrote little, and slowly, in a batch whose others wrote much.
 fn starved(life: &Life, records: &[&Entry], pace: Option<(f64, &Standing)>) -> Option<Finding> {
-    let (tpot_ms, standing) = pace.filter(|(tpot_ms, standing)| *tpot_ms > standing.p95_ms)?;
+    let is_slow = |(pace, standing): &(f64, &Standing)| *pace > standing.p95_ms && standing.count >= ENOUGH;
+    let (tpot_ms, standing) = pace.filter(is_slow)?;
     let own = records.iter().filter_map(|record| record.count(Column::OutputTokens.name())).max()?;
     let members = life.neighbours.iter().filter(|neighbour| neighbour.relation == "batch");
     let long: Vec<i64> =
@@ -129,36 +178,54 @@ fn stalls(life: &Life) -> Vec<Finding> {
 }
 
 /// Stages that took longer than almost all of their kind, and the longest of all.
-fn slow_stages(life: &Life) -> Vec<Finding> {
+fn slow_stages(life: &Life, pace: Option<(f64, &Standing)>) -> Vec<Finding> {
     let total = life.total_ms.unwrap_or(life.length_ms);
+    let is_usual_pace = pace.is_some_and(|(pace, standing)| pace <= standing.p95_ms);
     let is_slow = |stage: &&Stage| {
-        stage.standing.as_ref().is_some_and(|standing| {
-            let excess = stage.duration_ms - standing.p50_ms;
-            stage.duration_ms > standing.p99_ms && excess >= EXPLAINS * total
-        })
+        let is_long_answer = stage.name == "decode" && is_usual_pace;
+        let is_network = stage.name == "network" && stage.dominant && stage.duration_ms >= NETWORK_MS;
+        is_network
+            || !is_long_answer
+                && stage.standing.as_ref().is_some_and(|standing| {
+                    let excess = stage.duration_ms - standing.p50_ms;
+                    standing.count >= ENOUGH && stage.duration_ms > standing.p99_ms && excess >= EXPLAINS * total
+                })
     };
     let mut slow: Vec<&Stage> = life.stages.iter().filter(|stage| is_slow(stage) || stage.dominant).collect();
     slow.sort_by(|a, b| is_slow(b).cmp(&is_slow(a)).then(b.duration_ms.total_cmp(&a.duration_ms)));
     slow.into_iter()
         .take(NAMED)
         .map(|stage| {
-            let severity = if is_slow(&stage) { "warning" } else { "info" };
-            finding(if is_slow(&stage) { "slow_stage" } else { "dominant_stage" }, severity, stage_text(stage, life))
+            let (code, severity) = if is_slow(&stage) { ("slow_stage", "warning") } else { ("dominant_stage", "info") };
+            finding(code, severity, stage_text(stage, life) + &pace_text(stage, life, pace))
         })
         .collect()
 }
 
+/// How fast the tokens of a long decode came.
+fn pace_text(stage: &Stage, life: &Life, pace: Option<(f64, &Standing)>) -> String {
+    let Some((pace, standing)) = pace.filter(|_| stage.name == "decode") else { return String::new() };
+    let written = life.facts.iter().find(|fact| fact.name == Column::OutputTokens.name());
+    let Some(tokens) = written.and_then(|fact| fact.value.count()) else { return String::new() };
+    let place = match pace {
+        _ if standing.count < ENOUGH => format!("median of {} like it {}", standing.count, ms(standing.p50_ms)),
+        pace if pace > standing.p99_ms => format!("above P99 of its bucket, {}", ms(standing.p99_ms)),
+        pace if pace > standing.p95_ms => format!("above P95 of its bucket, {}", ms(standing.p95_ms)),
+        _ => format!("usual for its bucket, P95 {}", ms(standing.p95_ms)),
+    };
+    format!("; {} tokens at {} each, {place}", grouped(tokens), ms(pace))
+}
+
 fn stage_text(stage: &Stage, life: &Life) -> String {
-    let share = stage
-        .share
-        .zip(life.total_ms)
-        .map_or(String::new(), |(share, total)| format!(", {:.0} % of {}", share * 100.0, ms(total)));
+    let whole = life.total_ms.filter(|total| stage.duration_ms <= *total).unwrap_or(life.length_ms);
+    let share = stage.share.map_or(String::new(), |share| format!(", {:.0} % of {}", share * 100.0, ms(whole)));
     let standing = stage.standing.as_ref().map_or(String::new(), |standing| {
         let place = match stage.duration_ms {
+            _ if standing.count < ENOUGH => format!("median {}", ms(standing.p50_ms)),
             took if took > standing.p99_ms => format!("above P99 of its bucket, {}", ms(standing.p99_ms)),
             took if took > standing.p95_ms => format!("above P95 of its bucket, {}", ms(standing.p95_ms)),
             took if took > standing.p50_ms => format!("above the median of its bucket, {}", ms(standing.p50_ms)),
-            _ => format!("below the median of its bucket, {}", ms(standing.p50_ms)),
+            _ => format!("not above the median of its bucket, {}", ms(standing.p50_ms)),
         };
         format!(": {place} ({} like it)", grouped(standing.count as i64))
     });
@@ -173,15 +240,28 @@ fn unexplained(life: &Life) -> Option<Finding> {
     (share > UNEXPLAINED).then(|| finding("unexplained", "warning", text()))
 }
 
+/// What happened meanwhile, and lines that tell of trouble.
 fn events(life: &Life) -> Vec<Finding> {
-    let happened = life.events.iter().filter(|event| event.name != "line");
-    let text = |event: &super::life::Event| {
+    static TROUBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let words = r"\b(?:ERROR|FATAL|CRITICAL|PANIC|Traceback)\b|(?i:out of memory|exception|timed out|killed)";
+        Regex::new(words).ok()
+    });
+    // what a logger writes of every request is nothing that happened
+    let is_routine = |event: &&&Event| event.name.contains(' ') || event.name == "line";
+    let is_trouble = |event: &&&Event| TROUBLE.as_ref().is_some_and(|words| words.is_match(&event.text));
+    let all = || life.events.iter();
+    let trouble = all().filter(|event| is_routine(&event) && is_trouble(&event));
+    let mut found: Vec<Finding> =
+        trouble.take(NAMED).map(|event| finding("event", "warning", format!("logged: {}", event.text))).collect();
+    let text = |event: &Event| {
         let at = event.at_ms.map_or(String::new(), |at| format!(" at {}", ms(at)));
         let gpu = event.gpu_id.as_ref().map_or(String::new(), |gpu| format!(" on GPU {gpu}"));
         let took = event.duration_ms.map_or(String::new(), |took| format!(", {}", ms(took)));
         format!("{}{gpu}{at}{took}", event.name)
     };
-    happened.take(NAMED).map(|event| finding("event", "info", text(event))).collect()
+    let happened = all().filter(|event| !is_routine(&event));
+    found.extend(happened.take(NAMED).map(|event| finding("event", "info", text(event))));
+    found
 }
 
 /// Milliseconds as people read them: `2,900 ms`, `22.4 ms`.

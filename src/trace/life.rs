@@ -84,7 +84,7 @@ pub struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stage {
     /// `auth`, `preprocess`, `network`, `queue`, `prefill`, `first_token` (queue and prefill, not told apart), `decode`,
-    /// `postprocess`, `unexplained`; `request` where a record tells its total alone.
+    /// `postprocess`, `retry_wait`, `unexplained`; `request` where a record tells its total alone.
     pub name: &'static str,
     pub role: Option<String>,
     /// Position of its record; None for what lies between two records.

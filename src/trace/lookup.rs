@@ -128,7 +128,8 @@ impl Lookup<'_> {
     async fn among(&self, ids: &Ids, columns: &[Column], needles: &Needles, found: &Found) -> anyhow::Result<Seen> {
         let whole = Arc::new(found.whole());
         let has_id = |batch: &RecordBatch| ids.rows(batch, columns, Ids::contain);
-        let (mut records, plan) = self.rows(self.texts(whole.clone(), &self.logs.schema), None, &[], has_id).await?;
+        let of_traces = self.logs.schema.of_traces();
+        let (mut records, plan) = self.rows(self.texts(whole.clone(), &of_traces), None, &[], has_id).await?;
         let counted = Counted::of(plan.as_ref());
         records.extend(self.of_parquet(ids.condition(columns), has_id).await?);
         let events = self.texts(whole.clone(), &LogSchema { takes_lines: true, ..self.logs.schema.of_events() });
@@ -210,7 +211,8 @@ impl Lookup<'_> {
         if self.logs.parquets.is_empty() {
             return Ok(Vec::new());
         }
-        let table = LogTable { texts: Vec::new(), ..self.logs.table(self.predicate.clone()) };
+        let schema = Arc::new(self.logs.schema.of_traces());
+        let table = LogTable { schema, texts: Vec::new(), ..self.logs.table(self.predicate.clone()) };
         Ok(self.rows(table, condition, &[], keep).await?.0)
     }
 

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, col, lit};
 
 use crate::profile::IdRule;
 use crate::record::Column;
-use crate::source::needles::is_hex;
+use crate::source::needles::{is_hex, with_hyphens};
 
 /// The columns that may hold the id of a request, or of what it is part of.
 pub const LINKS: [Column; 4] = [Column::RequestId, Column::PreviousRequestId, Column::TraceId, Column::BatchId];
@@ -56,9 +56,16 @@ impl Ids {
     pub fn condition(&self, columns: &[Column]) -> Option<Expr> {
         let mut spellings = BTreeSet::new();
         for id in &self.ids {
-            let prefixed = self.rule.prefixes.iter().map(|prefix| format!("{prefix}{id}"));
-            spellings
-                .extend(prefixed.chain([id.clone(), id.to_uppercase()].into_iter().take(1 + usize::from(is_hex(id)))));
+            let written = match is_hex(id) {
+                true => {
+                    let hyphens = with_hyphens(id, "-");
+                    vec![id.clone(), id.to_uppercase(), hyphens.to_uppercase(), hyphens]
+                }
+                false => vec![id.clone()],
+            };
+            let prefixed = |id: String| self.rule.prefixes.iter().map(move |prefix| format!("{prefix}{id}"));
+            spellings.extend(written.iter().cloned().flat_map(prefixed).collect::<Vec<_>>());
+            spellings.extend(written);
         }
         let equals = |column: &Column| {
             let texts = spellings.iter().map(|text| lit(text.as_str()));
@@ -76,10 +83,10 @@ impl Ids {
     }
 }
 
-/// An id without what its producer put around it; a number in hexadecimal digits in small letters.
+/// An id without what its producer put around it; a number in hexadecimal digits in small letters and without hyphens.
 pub fn canonical(rule: &IdRule, id: &str) -> String {
     let bare = rule.bare(id);
-    if is_hex(bare) { bare.to_lowercase() } else { bare.to_owned() }
+    if is_hex(bare) { bare.to_lowercase().replace('-', "") } else { bare.to_owned() }
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub struct Relations<'a> {
     pub origin: Option<i64>,
     /// The records of the request itself.
     pub own: &'a [&'a Entry],
+    /// The time in which others on its GPU are beside it, nanoseconds.
+    pub while_it_ran: Option<(i64, i64)>,
     /// Where a record stands, as `file:line`.
     pub place: &'a dyn Fn(&Entry) -> String,
 }
@@ -58,9 +60,17 @@ impl Relations<'_> {
             () if span(other, "parent_span_id").is_some_and(|parent| spans.contains(&parent)) => "child",
             () if same(Column::BatchId) => "batch",
             () if same(Column::TraceId) => "trace",
-            () if same(Column::GpuId) => "gpu",
+            () if same(Column::GpuId) && self.ran_beside(other) => "gpu",
             () => return None,
         })
+    }
+
+    /// Whether a record on a GPU of that name was on the same machine, at the time.
+    fn ran_beside(&self, other: &Entry) -> bool {
+        let hosts = self.own_texts(Column::Host);
+        let is_there = other.text(Column::Host.name()).is_none_or(|host| hosts.is_empty() || hosts.contains(host));
+        let overlaps = |((from, to), start): ((i64, i64), i64)| start <= to && other.end().unwrap_or(start) >= from;
+        is_there && self.while_it_ran.zip(other.start()).is_some_and(overlaps)
     }
 
     /// The related requests among some records.
@@ -123,6 +133,10 @@ fn merge(known: &mut Neighbour, other: Neighbour) {
     if closeness(other.relation) < closeness(known.relation) {
         known.relation = other.relation;
     }
+    // of several attempts the last tells how it ended
+    if other.outcome != "unknown" && (known.outcome == "unknown" || other.end_ms > known.end_ms) {
+        known.outcome = other.outcome;
+    }
     known.start_ms = known.start_ms.into_iter().chain(other.start_ms).reduce(f64::min);
     known.end_ms = known.end_ms.into_iter().chain(other.end_ms).reduce(f64::max);
     known.gpu_id = known.gpu_id.take().or(other.gpu_id);
@@ -131,9 +145,6 @@ fn merge(known: &mut Neighbour, other: Neighbour) {
     known.output_tokens = known.output_tokens.or(other.output_tokens);
     known.queue_wait_ms = known.queue_wait_ms.or(other.queue_wait_ms);
     known.decode_time_ms = known.decode_time_ms.or(other.decode_time_ms);
-    if known.outcome == "unknown" || other.outcome == "failed" {
-        known.outcome = other.outcome;
-    }
 }
 
 /// The place of a relation among all, the closest first.

@@ -1,20 +1,15 @@
 //! The stages of a request: what each role did, one after the other, and what lies between them.
 
+use super::calls::callers;
 use super::entry::{Entry, nanoseconds};
 use super::life::Stage;
 use crate::record::Column;
 
+/// What is left of two equal times.
+const NO_TIME_MS: f64 = 1e-6;
+
 /// Gaps below this are no stage: clocks and roundings are no finer.
 const LEAST_MS: f64 = 1.0;
-
-/// How far inside the chain from the caller to the GPU a role stands.
-pub fn depth(entry: &Entry) -> u8 {
-    match entry.role() {
-        Some("app") => 0,
-        Some("engine") => 2,
-        _ => 1,
-    }
-}
 
 /// The stages that records of one request tell of, in order of their start. Records are in order of theirs.
 ///
@@ -25,11 +20,10 @@ pub fn stages(records: &[&Entry], origin: Option<i64>) -> Vec<Stage> {
     let mut stages = Vec::new();
     let is_timed = origin.is_some();
     let origin = origin.unwrap_or(0);
-    let depths: Vec<u8> = records.iter().map(|record| depth(record)).collect();
+    let callers = callers(records);
     for (index, record) in records.iter().enumerate() {
-        let next = depths.iter().copied().filter(|depth| *depth > depths[index]).min();
-        let is_inside = |other: &(usize, &&Entry)| Some(depths[other.0]) == next && overlap(record, other.1);
-        let inner: Vec<&Entry> = records.iter().enumerate().filter(is_inside).map(|(_, inner)| *inner).collect();
+        let called = (0..records.len()).filter(|inner| callers[*inner] == Some(index));
+        let inner: Vec<&Entry> = called.map(|inner| records[inner]).collect();
         let untimed = || (!is_timed).then_some(Span { start: 0, end: None });
         let Some(span) = Span::of(record).or_else(untimed) else { continue };
         let mut own = Own { record, index, origin, stages: &mut stages };
@@ -40,7 +34,10 @@ pub fn stages(records: &[&Entry], origin: Option<i64>) -> Vec<Stage> {
         }
     }
     stages.sort_by(|a, b| a.start_ms.total_cmp(&b.start_ms).then(a.end_ms.total_cmp(&b.end_ms)));
-    let longest = stages.iter().map(|stage| stage.duration_ms).max_by(f64::total_cmp);
+    // a whole request is no stage beside parts of one
+    let parts = || stages.iter().filter(|stage| stage.name != "request");
+    let longest = parts().map(|stage| stage.duration_ms).max_by(f64::total_cmp);
+    let longest = longest.or(stages.iter().map(|stage| stage.duration_ms).max_by(f64::total_cmp));
     if let Some(stage) = stages.iter_mut().find(|stage| Some(stage.duration_ms) == longest) {
         stage.dominant = true;
     }
@@ -58,14 +55,6 @@ impl Span {
     fn of(record: &Entry) -> Option<Self> {
         Some(Self { start: record.start()?, end: record.end() })
     }
-}
-
-/// Whether the second may be what the first waited for: by clocks that may be wrong by as much as either took.
-fn overlap(outer: &Entry, inner: &Entry) -> bool {
-    let (Some(outer), Some(inner)) = (Span::of(outer), Span::of(inner)) else { return false };
-    let (outer_end, inner_end) = (outer.end.unwrap_or(outer.start), inner.end.unwrap_or(inner.start));
-    let slack = (outer_end - outer.start).max(inner_end - inner.start);
-    inner.start <= outer_end.saturating_add(slack) && inner_end >= outer.start.saturating_sub(slack)
 }
 
 /// The stages of one record while they are found.
@@ -132,7 +121,7 @@ impl Own<'_> {
         let ttft = self.ms(Column::TtftMs).or(since(start, time(Column::FirstTokenAt)).filter(|ms| *ms >= 0.0));
         let prefill = self.ms(Column::PrefillTimeMs).or(ttft.zip(queue).map(|(ttft, queue)| ttft - queue));
         // what failed before its first token decoded nothing
-        let decode = self.ms(Column::DecodeTimeMs).filter(|ms| *ms > 0.0);
+        let decode = self.ms(Column::DecodeTimeMs).filter(|ms| *ms > NO_TIME_MS);
         let mut at = from;
         if let Some(queue) = queue {
             let end = time(Column::ScheduledAt).filter(|end| *end >= at).unwrap_or(at + nanoseconds(queue));
@@ -176,7 +165,7 @@ impl Own<'_> {
         let mut at = Some(from);
         for (number, span) in spans.iter().enumerate() {
             if let Some(at) = at {
-                self.gap(if number == 0 { "network" } else { "unexplained" }, at, span.start);
+                self.gap(if number == 0 { "network" } else { "retry_wait" }, at, span.start);
             }
             at = span.end;
         }

@@ -31,13 +31,15 @@ const BATCH_NS: i64 = 600_000_000_000;
 const LONGEST_NS: i64 = 3_600_000_000_000;
 
 /// Columns that a row is judged by.
-const JUDGED: [Column; 8] = [
+const JUDGED: [Column; 10] = [
     Column::RequestId,
     Column::Role,
     Column::Timestamp,
     Column::TotalLatencyMs,
     Column::ModelName,
     Column::InputTokens,
+    Column::OutputTokens,
+    Column::DecodeTimeMs,
     Column::Failed,
     Column::GpuId,
 ];
@@ -81,7 +83,7 @@ pub struct Wanted {
 pub struct Surroundings {
     kinds: Vec<Kind>,
     durations: Vec<Column>,
-    /// Sorted, by kind and duration.
+    /// Sorted, by kind and duration; the last of each kind are paces.
     values: Vec<Vec<Vec<f64>>>,
     /// Ids of other requests in the same batches, and of those on the same GPUs, in order of their arrival.
     pub in_batch: Vec<String>,
@@ -163,6 +165,8 @@ struct Rows<'a> {
     at: &'a datafusion::arrow::array::TimestampNanosecondArray,
     total: &'a Float64Array,
     input: &'a Int64Array,
+    output: &'a Int64Array,
+    decode: &'a Float64Array,
     failed: &'a BooleanArray,
 }
 
@@ -175,6 +179,7 @@ struct Row<'a> {
     at: Option<i64>,
     total_ms: Option<f64>,
     input: Option<i64>,
+    pace_ms: Option<f64>,
     is_event: bool,
     failed: bool,
 }
@@ -192,6 +197,8 @@ impl<'a> Rows<'a> {
             at: batch.column_by_name(Column::Timestamp.name())?.as_primitive_opt()?,
             total: batch.column_by_name(Column::TotalLatencyMs.name())?.as_primitive_opt()?,
             input: batch.column_by_name(Column::InputTokens.name())?.as_primitive_opt()?,
+            output: batch.column_by_name(Column::OutputTokens.name())?.as_primitive_opt()?,
+            decode: batch.column_by_name(Column::DecodeTimeMs.name())?.as_primitive_opt()?,
             failed: batch.column_by_name(Column::Failed.name())?.as_boolean_opt()?,
         })
     }
@@ -206,6 +213,9 @@ impl<'a> Rows<'a> {
             at: self.at.is_valid(row).then(|| self.at.value(row)),
             total_ms: self.total.is_valid(row).then(|| self.total.value(row)),
             input: self.input.is_valid(row).then(|| self.input.value(row)),
+            pace_ms: (self.decode.is_valid(row) && self.output.is_valid(row))
+                .then(|| pace_ms(self.decode.value(row), self.output.value(row)))
+                .flatten(),
             is_event: text(self.table) == Some("events"),
             failed: self.failed.is_valid(row) && self.failed.value(row),
         }
@@ -238,7 +248,7 @@ impl Surroundings {
         let mut found = Self {
             kinds: wanted.kinds.clone(),
             durations: wanted.durations.clone(),
-            values: vec![vec![Vec::new(); wanted.durations.len()]; wanted.kinds.len()],
+            values: vec![vec![Vec::new(); wanted.durations.len() + 1]; wanted.kinds.len()],
             ..Self::default()
         };
         let (mut in_batch, mut on_gpu) = (Vec::new(), Vec::new());
@@ -300,6 +310,9 @@ impl Surroundings {
                 for (values, durations) in values.iter_mut().zip(&durations) {
                     values.extend(durations.filter(|ms| ms.is_valid(number)).map(|ms| ms.value(number)));
                 }
+                if let Some(paces) = values.last_mut() {
+                    paces.extend(row.pace_ms);
+                }
             }
         }
         if happened.contains(&true) {
@@ -308,13 +321,22 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Where a duration stands among those of its kind, its own left out where it `is_one` of them; None where there are no
-    /// others.
-    pub fn standing(&self, kind: &Kind, column: Column, ms: f64, is_one: bool) -> Option<Standing> {
+    /// Where a duration stands among those of its kind, without its `own` value where it is one of them; None where there are
+    /// no others.
+    pub fn standing(&self, kind: &Kind, column: Column, ms: f64, own: Option<f64>) -> Option<Standing> {
+        let at = self.durations.iter().position(|other| *other == column)?;
+        self.among(kind, at, ms, own)
+    }
+
+    /// The same of a pace.
+    pub fn standing_of_pace(&self, kind: &Kind, ms: f64, own: Option<f64>) -> Option<Standing> {
+        self.among(kind, self.durations.len(), ms, own)
+    }
+
+    fn among(&self, kind: &Kind, column: usize, ms: f64, own: Option<f64>) -> Option<Standing> {
         let kind_at = self.kinds.iter().position(|other| other == kind)?;
-        let column_at = self.durations.iter().position(|other| *other == column)?;
-        let mut values = self.values[kind_at][column_at].clone();
-        if let (true, Ok(own)) = (is_one, values.binary_search_by(|value| value.total_cmp(&ms))) {
+        let mut values = self.values[kind_at].get(column)?.clone();
+        if let Some(Ok(own)) = own.map(|own| values.binary_search_by(|value| value.total_cmp(&own))) {
             values.remove(own);
         }
         let count = values.len();
@@ -329,4 +351,9 @@ impl Surroundings {
             below: below as f64 / count as f64,
         })
     }
+}
+
+/// Time of decoding for each token behind the first; None where there is none.
+pub fn pace_ms(decode_ms: f64, output_tokens: i64) -> Option<f64> {
+    (output_tokens > 1).then(|| decode_ms / (output_tokens - 1) as f64)
 }

@@ -86,7 +86,8 @@ impl Steps {
 
     /// The steps of the record in hand, and whether each is a token or a chunk of several.
     fn told(&self) -> (Vec<Step>, &'static str) {
-        let is_chunk = self.text("unit") == Some("chunk");
+        let names_chunks = self.text("chunk_gaps").or(self.text("chunk_gaps_ms")).is_some();
+        let is_chunk = self.text("unit") == Some("chunk") || names_chunks;
         let unit = if is_chunk { "chunk" } else { "token" };
         if let Some(index) = self.count("token_index") {
             let step = Step {
@@ -111,8 +112,9 @@ impl Steps {
             .filter(|steps| !steps.is_empty());
         let gaps = || {
             let named = self.text("gaps_unit").and_then(Unit::named);
-            let ms = list("gaps_ms").map(|list| around.after_gaps(&list, Some(Unit::Milliseconds)));
-            ms.or_else(|| Some(around.after_gaps(&list("gaps")?, named)))
+            let of_ms = list("gaps_ms").or_else(|| list("chunk_gaps_ms"));
+            let ms = of_ms.map(|list| around.after_gaps(&list, Some(Unit::Milliseconds)));
+            ms.or_else(|| Some(around.after_gaps(&list("gaps").or_else(|| list("chunk_gaps"))?, named)))
         };
         let steps = steps.or(times).or_else(gaps).unwrap_or_default();
         let is_each_token = around.output_tokens.is_none_or(|tokens| tokens == steps.len() as i64);
