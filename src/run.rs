@@ -197,7 +197,11 @@ fn is_input(path: &Path, request: &Request, logs: &Logs) -> bool {
     };
     let is_given = |parameter: &Parameter| resolved(Path::new(&parameter.value)) == target;
     let is_book = request.money.book.as_deref().is_some_and(|book| resolved(book) == target);
-    path.is_file() && (is_book || logs.files.iter().any(is_log) || given.iter().any(is_given))
+    let is_ids = match &request.ask {
+        Ask::Trace(trace) => trace.ids_file.as_deref().is_some_and(|ids| resolved(ids) == target),
+        _ => false,
+    };
+    path.is_file() && (is_book || is_ids || logs.files.iter().any(is_log) || given.iter().any(is_given))
 }
 
 /// Whether `inspect` prints the records as they were read, rather than what they hold.

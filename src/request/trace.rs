@@ -1,6 +1,7 @@
 //! Which requests a trace is of, and what is told of them.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::{fs, io};
 
 use super::{Format, Mistake, Place, Role, milliseconds};
@@ -11,6 +12,8 @@ use crate::cli::TraceArgs;
 pub struct Trace {
     /// As typed, each once; at least one.
     pub ids: Vec<String>,
+    /// The file that they come from.
+    pub ids_file: Option<PathBuf>,
     /// Nothing but the request itself.
     pub alone: bool,
     /// Every step of its tokens is printed.
@@ -82,6 +85,7 @@ impl Trace {
         }
         Ok(Self {
             ids,
+            ids_file: typed.ids_from.clone(),
             alone: typed.alone,
             steps: typed.tokens,
             context_ns: context_ms.saturating_mul(1_000_000),

@@ -16,6 +16,9 @@ use crate::request::{Request, Trace, Word};
 use crate::source::logs::Logs;
 use crate::trace::{Chronicle, Life, Lookup, MEANINGS, chronicle, rows};
 
+/// Letters of an id that a mistake repeats.
+const LONGEST: usize = 200;
+
 /// Ids that a mistake names.
 const NAMED: usize = 3;
 
@@ -59,6 +62,7 @@ pub async fn trace(question: &Trace, request: &Request, logs: &Logs, spill: &Pat
             1 => ", though a line holds it, of a kind that is not read".to_owned(),
             lines => format!(", though {lines} lines hold one of the ids, of kinds that are not read"),
         };
+        let asked: String = asked.chars().take(LONGEST).collect();
         let text = format!("the logs have no record, event or token of `{asked}`{held}{hint}");
         report.notes.push(Note { code: "not_found".to_owned(), text, count: None });
     }

@@ -230,8 +230,7 @@ impl<'a> Case<'a> {
                 (other.at_ms, &other.name, &other.text, &other.gpu_id)
                     == (event.at_ms, &event.name, &event.text, &event.gpu_id)
             };
-            let is_known = events.iter().any(|other| *other == event || event.place.is_empty() && is_same(other));
-            if !is_known {
+            if !(event.place.is_empty() && events.iter().any(is_same)) {
                 events.push(event);
             }
         }
@@ -348,7 +347,7 @@ fn event(entry: &Entry, place: String, at_ms: Option<f64>) -> Event {
     let message = entry.text("message").filter(|message| *message != name);
     Event {
         at_ms,
-        name: name.to_owned(),
+        name: shown(name),
         text: message.map(shown).unwrap_or_default(),
         role: entry.role().map(str::to_owned),
         host: entry.text(Column::Host.name()).map(str::to_owned),

@@ -135,13 +135,10 @@ fn asked_for(asked: &str, seen: &Seen, lookup: &Lookup<'_>) -> Asked {
         let has = |record: &&Entry| record.text(column.name()).is_some_and(|id| ids.contain(id));
         let mut found: Vec<&Entry> = seen.records.iter().filter(has).collect();
         found.sort_by_key(|record| record.start());
-        let mut requests: Vec<String> = Vec::new();
-        for id in found.iter().filter_map(|record| record.text(Column::RequestId.name())) {
-            let id = canonical(lookup.rule, id);
-            if !requests.contains(&id) {
-                requests.push(id);
-            }
-        }
+        let mut known = BTreeSet::new();
+        let ids = found.iter().filter_map(|record| record.text(Column::RequestId.name()));
+        let ids = ids.map(|id| canonical(lookup.rule, id));
+        let requests: Vec<String> = ids.filter(|id| known.insert(id.clone())).collect();
         if !requests.is_empty() {
             return Asked::Requests(requests);
         }

@@ -8,29 +8,35 @@ use regex::Regex;
 const LONGEST: usize = 200;
 
 /// Words behind which a logger writes what people or models wrote.
-const PRIVATE: [&str; 7] = ["prompt", "content", "messages", "output", "completion", "response", "input"];
+const PRIVATE: &str = r#"(?xi)
+    \b(?:prompts?|prompt_text|contents?|messages?|inputs?|outputs?|completions?|responses?|query|question|answer|generated_text|text|user)
+    ["']?\s*(?:[:=：\[]|->|['"])
+    | 提示词"#;
 
-/// Keys of providers and repositories, bearer tokens, addresses, telephone numbers.
-const SECRETS: &str = r"(?x)
-    \b(?:sk|pk|rk|ghp|gho|ghs|glpat|hf|xox[abprs])[-_][A-Za-z0-9_-]{12,}
-    | \bAKIA[0-9A-Z]{16}\b
+/// Keys of providers and repositories, what stands behind the name of a secret, bearer tokens, passwords in addresses,
+/// addresses, numbers of telephones and of identity cards.
+const SECRETS: &str = r#"(?x)
+    \b(?:sk|pk|rk|ghp|gho|ghs|glpat|hf|npm|github_pat|xox[abprs])[-_][A-Za-z0-9_-]{12,}
+    | \bAKIA[0-9A-Z]{16}\b | \bAIza[A-Za-z0-9_-]{20,}
     | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*
-    | (?-u:\b)(?i:bearer)\s+[A-Za-z0-9._~+/-]{8,}=*
+    | (?i:bearer|basic)\s+[A-Za-z0-9._~+/-]{8,}=*
+    | (?i:[a-z0-9_-]*(?:api[_-]?key|secret|passw(?:or)?d|access[_-]?key|auth[_-]?token)[a-z0-9_-]*)["']?\s*[:=]\s*["']?[^\s"',;]+
+    | (?i:[?&](?:token|key|signature|sig)=)[^\s&]+
+    | ://[^/\s:@]+:[^@\s]+@
     | [A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+
+    | \b[1-9][0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9]{4}[0-9Xx]\b
     | \b1[3-9][0-9]{9}\b
-    | \+[0-9][0-9 -]{8,16}[0-9]\b";
+    | \b[0-9]{3}-[0-9]{3}-[0-9]{4}\b
+    | \+[0-9][0-9\x20-]{8,16}[0-9]\b"#;
 
 /// The front part of a line, up to where what was written for or by a model begins.
 pub fn public(text: &str) -> &str {
-    let lower = text.to_ascii_lowercase();
-    let begins = |word: &&str| {
-        lower.match_indices(*word).map(|(at, word)| at + word.len()).find(|end| {
-            let rest = lower[*end..].trim_start_matches(['"', '\'']).trim_start();
-            rest.starts_with([':', '='])
-        })
-    };
-    let end = PRIVATE.iter().filter_map(begins).min();
-    end.map_or(text, |end| &text[..end])
+    static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PRIVATE).ok());
+    match WORDS.as_ref().and_then(|words| words.find(text)) {
+        // the word itself says what was left out
+        Some(found) => text[..found.end()].trim_end_matches([':', '=', '：', '[', '>', '-', '\'', '"', ' ']),
+        None => text,
+    }
 }
 
 /// A line as it may be shown.
@@ -61,6 +67,8 @@ mod tests {
     fn a_line_ends_where_a_prompt_or_an_answer_begins() {
         for (line, kept) in [
             ("Received request cmpl-1: prompt: 'secret', params", "Received request cmpl-1: prompt …"),
+            ("asked, prompts=['secret']", "asked, prompts …"),
+            ("question -> secret", "question …"),
             (r#"{"id":"a","content": "secret"}"#, r#"{"id":"a","content …"#),
             ("Generated response cmpl-1: output='secret'", "Generated response cmpl-1: output …"),
             ("request a waits, 3 prompts ahead", "request a waits, 3 prompts ahead"),
@@ -76,7 +84,17 @@ mod tests {
         assert_eq!(one, shown("key sk-abcdefghijklmnopqrstuvwxyz0123 of jane.doe@example.com"));
         assert_ne!(one, shown("key sk-abcdefghijklmnopqrstuvwxyz0124 of jane.doe@example.com"));
         assert_eq!(shown("Bearer abcdefghijkl"), shown("Bearer abcdefghijkl"));
-        assert!(!shown("Authorization Bearer abcdefghijkl").contains("efghijkl"));
+        for secret in [
+            "Authorization Bearer abcdefghijkl",
+            "api_key=abcdefghijkl",
+            "password: abcdefghijkl",
+            "https://someone:abcdefghijkl@host/",
+            "call +86 138 1234 5678 abcdefghijkl".trim_end_matches(" abcdefghijkl"),
+            "https://host/?token=abcdefghijkl",
+        ] {
+            let shown = shown(secret);
+            assert!(!shown.contains("efghijkl") && !shown.contains("1234 5678"), "{shown}");
+        }
         assert_eq!(shown("evicted req-0197a3f2c1d0-07-00042 on GPU 3"), "evicted req-0197a3f2c1d0-07-00042 on GPU 3");
     }
 

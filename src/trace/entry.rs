@@ -58,10 +58,10 @@ impl Entry {
         }
     }
 
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970; of years in which nothing was served, none.
     pub fn time(&self, name: &str) -> Option<i64> {
         match self.value(name)? {
-            Value::Time(time) => Some(*time),
+            Value::Time(time) => Some(*time).filter(|time| YEARS.contains(time)),
             _ => None,
         }
     }
@@ -74,10 +74,11 @@ impl Entry {
         self.time(Column::Timestamp.name())
     }
 
-    /// When it ended: as logged, else by how long it took.
+    /// When it ended: as logged, else by how long it took; never before it began.
     pub fn end(&self) -> Option<i64> {
         let took = || Some(self.start()? + nanoseconds(self.number(Column::TotalLatencyMs.name())?));
-        self.time(Column::CompletedAt.name()).or_else(took)
+        let logged = self.time(Column::CompletedAt.name());
+        logged.or_else(took).filter(|end| self.start().is_none_or(|start| *end >= start))
     }
 
     /// `failed`, `success` or `unknown`.
@@ -107,8 +108,14 @@ impl Entry {
     }
 }
 
+/// From 1990 to 2100.
+const YEARS: std::ops::Range<i64> = 631_152_000_000_000_000..4_102_444_800_000_000_000;
+
+/// Ten years: nothing takes longer, and times that it is added to stay what they are.
+const LONGEST_MS: f64 = 3.2e11;
+
 pub fn nanoseconds(ms: f64) -> i64 {
-    (ms * 1e6).round() as i64
+    (ms.clamp(-LONGEST_MS, LONGEST_MS) * 1e6).round() as i64
 }
 
 fn value(column: &ArrayRef, row: usize) -> Option<Value> {

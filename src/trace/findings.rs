@@ -1,5 +1,6 @@
 //! What explains a request, each cause in a sentence.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -34,6 +35,8 @@ pub fn findings(life: &Life, records: &[&Entry], pace: Option<(f64, &Standing)>)
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(failure(life, records));
     findings.extend(attempts(records));
+    findings.extend(reused(records));
+    findings.extend(contradiction(life));
     findings.extend(life.missing.iter().map(|missing| {
         let severity = if missing.text.contains("lost between") { "error" } else { "info" };
         finding("missing_record", severity, missing.text.clone())
@@ -100,6 +103,41 @@ fn attempts(records: &[&Entry]) -> Option<Finding> {
         }
     });
     Some(finding("retry", "warning", told.collect::<Vec<_>>().join("; then ")))
+}
+
+/// That the id is that of several requests.
+fn reused(records: &[&Entry]) -> Option<Finding> {
+    const APART_NS: i64 = 3_600_000_000_000;
+    let tenants: BTreeSet<&str> = records.iter().filter_map(|record| record.text(Column::Tenant.name())).collect();
+    let starts: Vec<i64> = records.iter().filter_map(|record| record.start()).collect();
+    let apart = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+    let why = match () {
+        () if tenants.len() > 1 => format!("of the tenants {}", tenants.into_iter().collect::<Vec<_>>().join(" and ")),
+        () if apart > APART_NS => format!("{} apart", ms(apart as f64 / 1e6)),
+        () => return None,
+    };
+    let text = format!("several requests have this id, {why}: what is shown is of all of them");
+    Some(finding("reused_id", "error", text))
+}
+
+/// That stages take longer than the whole.
+fn contradiction(life: &Life) -> Option<Finding> {
+    let total = life.total_ms?;
+    let worst = life
+        .stages
+        .iter()
+        .filter(|stage| stage.name != "network")
+        .max_by(|a, b| a.duration_ms.total_cmp(&b.duration_ms))?;
+    let text = || {
+        format!(
+            "its records contradict each other: {} takes {}, the whole {}",
+            worst.name,
+            ms(worst.duration_ms),
+            ms(total)
+        )
+    };
+    (total < 0.0 || worst.duration_ms > 1.05 * life.length_ms.max(total))
+        .then(|| finding("contradiction", "warning", text()))
 }
 
 /// What came before or after it in a chain of calls.

@@ -229,7 +229,7 @@ pub struct Neighbour {
 /// What explains a request, or must be known of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finding {
-    /// `slow_stage`, `dominant_stage`, `missing_record`, `retry`, `reconnect`, `starved`, `stall`, `clock_skew`, `failed`, `unexplained`,
+    /// `slow_stage`, `dominant_stage`, `missing_record`, `retry`, `reconnect`, `starved`, `stall`, `clock_skew`, `failed`, `reused_id`, `contradiction`, `unexplained`,
     /// `event`.
     pub code: &'static str,
     /// `error`, `warning` or `info`.

@@ -1,6 +1,6 @@
 //! Finding what the logs say about some ids, without reading all of them where that can be helped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch};
@@ -89,19 +89,24 @@ pub struct Seen {
 impl Seen {
     /// Adds what another look found.
     pub fn add(&mut self, other: Self) {
-        let is_new = |known: &[Entry], entry: &Entry| {
-            known.iter().all(|other| other.source() != entry.source() || other.known() != entry.known())
+        let key = |entry: &Entry| match entry.source() {
+            (file, Some(offset)) => format!("{file} {offset} {:?}", entry.text(Column::RequestId.name())),
+            (file, None) => format!("{file} {:?}", entry.known()),
         };
-        let records: Vec<Entry> = other.records.into_iter().filter(|entry| is_new(&self.records, entry)).collect();
-        self.records.extend(records);
-        let events: Vec<Entry> = other.events.into_iter().filter(|entry| is_new(&self.events, entry)).collect();
-        self.events.extend(events);
+        for (own, others) in [(&mut self.records, other.records), (&mut self.events, other.events)] {
+            let known: HashSet<String> = own.iter().map(key).collect();
+            own.extend(others.into_iter().filter(|entry| !known.contains(&key(entry))));
+        }
         self.steps.extend(other.steps);
         self.lines.extend(other.lines);
     }
 
-    fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.events.is_empty() && self.steps.is_empty()
+    /// Whether something was found for each of the ids.
+    fn has_all(&self, ids: &Ids, columns: &[Column], rule: &IdRule) -> bool {
+        let entries = self.records.iter().chain(&self.events).chain(&self.steps);
+        let named = entries.flat_map(|entry| columns.iter().filter_map(|column| entry.text(column.name())));
+        let named: BTreeSet<String> = named.map(|id| canonical(rule, id)).collect();
+        ids.iter().all(|id| named.contains(id))
     }
 }
 
@@ -117,11 +122,13 @@ impl Lookup<'_> {
         let needles = Needles::new(ids.iter(), &self.rule.cuts);
         let found = self.logs.search(&needles, self.threads)?;
         let seen = self.among(ids, columns, &needles, &found).await?;
-        match seen.is_empty().then(|| found.without_pieces()).flatten() {
-            // the id itself may lie across two pieces of a line
-            Some(found) => self.among(ids, columns, &needles, &found).await,
-            None => Ok(seen),
+        let mut seen = seen;
+        let is_all = seen.has_all(ids, columns, self.rule);
+        // an id itself may lie across two pieces of a line
+        if let Some(found) = (!is_all).then(|| found.without_pieces()).flatten() {
+            seen.add(self.among(ids, columns, &needles, &found).await?);
         }
+        Ok(seen)
     }
 
     /// The same among the lines that were found.

@@ -1,6 +1,7 @@
 //! Other requests that have to do with one: its retries, its trace, its batch, its GPU.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry as Entries;
+use std::collections::{BTreeSet, HashMap};
 
 use super::entry::Entry;
 use super::life::Neighbour;
@@ -75,17 +76,17 @@ impl Relations<'_> {
 
     /// The related requests among some records.
     pub fn among<'a>(&self, others: impl Iterator<Item = &'a Entry>) -> Vec<Neighbour> {
-        let mut neighbours: Vec<(String, Neighbour)> = Vec::new();
+        let mut neighbours: HashMap<String, Neighbour> = HashMap::new();
         for other in others {
             let Some(relation) = self.relation(other) else { continue };
             let id = canonical(self.rule, other.text(Column::RequestId.name()).unwrap_or_default());
             let neighbour = self.neighbour(other, relation);
-            match neighbours.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, known)) => merge(known, neighbour),
-                None => neighbours.push((id, neighbour)),
+            match neighbours.entry(id) {
+                Entries::Occupied(mut known) => merge(known.get_mut(), neighbour),
+                Entries::Vacant(free) => _ = free.insert(neighbour),
             }
         }
-        let mut neighbours: Vec<Neighbour> = neighbours.into_iter().map(|(_, neighbour)| neighbour).collect();
+        let mut neighbours: Vec<Neighbour> = neighbours.into_values().collect();
         neighbours.sort_by(|a, b| {
             let start = |neighbour: &Neighbour| neighbour.start_ms.unwrap_or(f64::INFINITY);
             closeness(a.relation).cmp(&closeness(b.relation)).then(start(a).total_cmp(&start(b))).then(a.id.cmp(&b.id))

@@ -114,14 +114,26 @@ fn gaps(steps: &[Step]) -> Option<Gaps> {
     })
 }
 
+/// Whether an event of this name is one that steps wait for: most are only at the same time.
+fn keeps_waiting(name: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "evict", "preempt", "swap", "reload", "load", "recomput", "migrat", "compil", "capture", "garbage", "gc",
+        "memory", "kernel", "pause",
+    ];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
 /// Says what each stall came from, and how many of its neighbours stalled at the same time.
 pub fn explain(tokens: &mut Tokens, events: &[Event], neighbours: &[Tokens]) {
+    let by_index: BTreeMap<i64, &Step> = tokens.steps.iter().map(|step| (step.index, step)).collect();
     for stall in &mut tokens.stalls {
-        let Some(step) = tokens.steps.iter().find(|step| step.index == stall.index) else { continue };
+        let Some(step) = by_index.get(&stall.index) else { continue };
         let while_stalled = |at: f64, margin: f64| {
             stall.at_ms.is_some_and(|end| at <= end + margin && at >= end - stall.step_ms - margin)
         };
-        let event = events.iter().find(|event| event.at_ms.is_some_and(|at| while_stalled(at, TOGETHER_MS)));
+        let is_then = |event: &&Event| event.at_ms.is_some_and(|at| while_stalled(at, TOGETHER_MS));
+        let event = events.iter().filter(|event| keeps_waiting(&event.name)).find(is_then);
         let (cause, word) = match () {
             () if step.recompute == Some(true) => ("recompute", "recomputed".to_owned()),
             () if step.cache_hit == Some(false) => ("cache_miss", "KV miss".to_owned()),

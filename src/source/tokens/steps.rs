@@ -123,7 +123,7 @@ impl Steps {
 
     fn around(&self) -> Around {
         let (arrival, ttft_ms) = (self.time(Column::Timestamp.name()), self.number(Column::TtftMs.name()));
-        let first = || Some(arrival? + nanoseconds(ttft_ms?));
+        let first = || arrival?.checked_add(nanoseconds(ttft_ms?));
         Around {
             arrival,
             first_token: self.time(Column::FirstTokenAt.name()).or_else(first),
@@ -152,6 +152,11 @@ impl Iterator for Steps {
     }
 }
 
+/// The number that an item of a list is, in quotes or not.
+fn written(item: &Tree<'_>) -> Option<f64> {
+    number::float(item.scalar()?.as_bytes()).ok()
+}
+
 /// The unit of times in a list that count from the arrival, where its name says it.
 fn relative_unit(name: &str) -> Option<Unit> {
     match name {
@@ -161,33 +166,34 @@ fn relative_unit(name: &str) -> Option<Unit> {
     }
 }
 
+/// Nanoseconds of at most some years, so that a time that they are added to stays one.
 fn nanoseconds(ms: f64) -> i64 {
-    (ms * 1e6).round() as i64
+    (ms.clamp(-1e11, 1e11) * 1e6).round() as i64
 }
 
 impl Around {
     /// Steps at the times of a list: dates, or counted from the arrival.
     fn timed(&self, list: &Tree<'_>, unit: Option<Unit>) -> Vec<Step> {
         let items = list.items();
-        let numbers: Vec<Option<f64>> = items.iter().map(|item| number::float(item.text).ok()).collect();
+        let numbers: Vec<Option<f64>> = items.iter().map(written).collect();
         let unit = unit.or_else(|| self.unit_of(numbers.iter().copied().flatten().last()?, self.total_ms?));
         let at = |(item, number): (&Tree<'_>, &Option<f64>)| {
             let date = match number {
                 Some(_) => timestamp::from_epoch(item.text, None),
                 None => timestamp::from_text(item.scalar()?.as_bytes(), &TimeZone::UTC, None),
             };
-            let since_arrival = || Some(self.arrival? + nanoseconds(unit?.to_ms((*number)?)));
+            let since_arrival = || self.arrival?.checked_add(nanoseconds(unit?.to_ms((*number)?)));
             date.map(|instant| instant.nanoseconds).ok().or_else(since_arrival)
         };
         let times: Vec<Option<i64>> = items.iter().zip(&numbers).map(at).collect();
-        let gap = |index: usize| Some((times[index]? - times[index.checked_sub(1)?]?) as f64 / 1e6);
+        let gap = |index: usize| Some(times[index]?.checked_sub(times[index.checked_sub(1)?]?)? as f64 / 1e6);
         let step = |index: usize| Step { index: index as i64, at: times[index], gap_ms: gap(index), ..Step::default() };
         (0..times.len()).map(step).collect()
     }
 
     /// The first token, and a step behind each gap of a list.
     fn after_gaps(&self, list: &Tree<'_>, unit: Option<Unit>) -> Vec<Step> {
-        let mut gaps: Vec<Option<f64>> = list.items().iter().map(|item| number::float(item.text).ok()).collect();
+        let mut gaps: Vec<Option<f64>> = list.items().iter().map(written).collect();
         if gaps.is_empty() {
             return Vec::new();
         }
@@ -202,7 +208,7 @@ impl Around {
         let mut steps = vec![Step { at, ..Step::default() }];
         for (before, gap) in gaps.into_iter().enumerate() {
             let gap_ms = gap.zip(unit).map(|(gap, unit)| unit.to_ms(gap));
-            at = at.zip(gap_ms).map(|(at, gap)| at + nanoseconds(gap));
+            at = at.zip(gap_ms).and_then(|(at, gap)| at.checked_add(nanoseconds(gap)));
             steps.push(Step { index: before as i64 + 1, at, gap_ms, ..Step::default() });
         }
         steps
