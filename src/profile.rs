@@ -87,6 +87,8 @@ pub struct Envelope {
     pub partial: Option<(ValuePath, Vec<String>)>,
     /// A piece without a newline at its end is followed by another.
     pub until_newline: bool,
+    /// The line says something itself, before what it carries.
+    pub speaks: bool,
 }
 
 /// Records that are no requests.

@@ -162,6 +162,7 @@ fn envelope(mut table: Table) -> Result<(Envelope, Vec<Vec<String>>), Mistake> {
         records.extend(list.map(keys_to_records));
         envelope.payload.push(path(payload).map_err(|_| table.mistake(&format!("`{text}` is no path")))?);
     }
+    envelope.speaks = table.take("speaks").map(|value| value.boolean()).transpose()?.unwrap_or(false);
     if let Some(mut pieces) = table.table("pieces")? {
         envelope.by = paths(&mut pieces, "by")?;
         let partial = pieces.list("partial", |text| Ok(text.to_owned()))?;

@@ -186,6 +186,12 @@ impl Dialect {
         self.skips.push((REQUEST.to_owned(), none_is_there));
     }
 
+    /// Whether its lines say something themselves, beside what they carry.
+    pub fn speaks(&self) -> bool {
+        let carries = self.profile.as_ref().map(|profile| &profile.carries);
+        matches!(carries, Some(Carries::Payload(envelope)) if envelope.speaks)
+    }
+
     /// Whether every record becomes others before its columns are read.
     pub fn rewrites(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.rewrites())

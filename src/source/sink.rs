@@ -134,7 +134,10 @@ impl<'a, L: Level<'a>> RecordSink<'a, L> {
         let from = Whence { part_of: Some(number), in_turn: true, ..from };
         match self.desk.reader.push(&record, from, &mut Layouts::default()) {
             Pushed::Opened { dialect } => {
-                self.nest.open(dialect, &record, || Cow::Borrowed(line), from, &mut self.desk)
+                self.nest.open(dialect, &record, || Cow::Borrowed(line), from, &mut self.desk);
+                if plan.lines.is_some() && plan.dialects[dialect].speaks() {
+                    self.unknown_line(&plan, line, from);
+                }
             }
             pushed => self.desk.tell(pushed, || Cow::Owned(record.json(&plan)), from.offset),
         }

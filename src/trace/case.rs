@@ -60,7 +60,10 @@ impl<'a> Case<'a> {
                 || entry.text(Column::BatchId.name()).is_some_and(|batch| batches.contains(batch))
                 || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, public(text)))
         };
-        let events = seen.events.iter().filter(speaks).collect();
+        // a line may be the record itself, behind what a logger writes before it
+        let places: BTreeSet<(&str, Option<i64>)> = records.iter().map(|record| record.source()).collect();
+        let is_record = |event: &&Entry| event.source().1.is_some() && places.contains(&event.source());
+        let events = seen.events.iter().filter(speaks).filter(|event| !is_record(event)).collect();
         let steps: Vec<&Entry> = seen.steps.iter().filter(is_its).collect();
         let moments = records.iter().flat_map(|record| [record.start(), record.end()]).flatten();
         let of_steps = steps.iter().filter_map(|step| step.start());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{LOGS, lives, only, stories, trace};
+use super::{LOGS, lives, one, only, stories, trace};
 use crate::command::{Report, Run, Workspace, assert_sentence, ndjson};
 
 /// A request with this id, and a number to know it by.
@@ -321,4 +321,21 @@ fn a_broken_record_beside_it_does_not_hide_a_request() {
         let workspace = Workspace::with("log.ndjson", format!("{line}\n{broken}"));
         assert_eq!(found(&workspace, &["req-a"]), [1], "{broken}");
     }
+}
+
+#[test]
+fn a_line_of_text_is_told_whatever_json_it_ends_in() {
+    let workspace = Workspace::with_records(&[request("req-a", 1)]);
+    let record = request("req-b", 2).to_string();
+    let lines = [
+        "2025-06-01 09:00:00,103 ERROR req-a died: {\"code\": \"oom\"}".to_owned(),
+        format!("2025-06-01 09:00:00,104 INFO access {record}"),
+    ];
+    workspace.write("engine.log", lines.join("\n"));
+    let life = only(&workspace.report(&["trace", "req-a", "log.ndjson", "engine.log"]));
+    assert_eq!(life["events"][0]["place"], "engine.log:1");
+    assert_eq!(one(&life, "findings", json!({"code": "event"}))["severity"], "warning");
+    // the record that a line carries is no line besides
+    let carried = only(&workspace.report(&["trace", "req-b", "log.ndjson", "engine.log"]));
+    assert_eq!((carried["records"].as_array().unwrap().len(), &carried["events"]), (1, &json!([])));
 }
