@@ -153,6 +153,7 @@ impl Logs {
             rejects: self.rejects.clone(),
             span_known: predicate.is_none() && self.spans_known(),
             predicate,
+            is_lookup: false,
             found: None,
             scans: AtomicUsize::new(LOGS_BEHIND),
         }

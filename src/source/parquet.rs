@@ -93,6 +93,12 @@ impl ParquetLog {
         OF_TOKENS[0].2.iter().any(|key| self.schema().field_with_name(key).is_ok())
     }
 
+    /// Whether its rows may tell of steps of tokens.
+    pub fn may_tell_of_tokens(&self) -> bool {
+        let mut keys = OF_TOKENS.iter().flat_map(|(_, _, keys)| keys.iter());
+        keys.any(|key| self.schema().field_with_name(key).is_ok())
+    }
+
     /// Rows of a top-level column that are null, where all row groups say.
     pub fn nulls(&self, column: &str) -> Option<u64> {
         let counts = self.null_counts(column)?;
@@ -146,6 +152,16 @@ impl ParquetLog {
     }
 }
 
+/// How Parquet is read, whatever the file.
+pub struct Reading<'a> {
+    /// Helps to read less: over the columns that are read.
+    pub predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+    /// Whether it leaves few rows.
+    pub is_lookup: bool,
+    pub partitions: usize,
+    pub reader: &'a Arc<dyn ParquetFileReaderFactory>,
+}
+
 /// The plans that read columns `projection` of the table from Parquet logs; one for each set of row groups that can be
 /// read alike.
 pub fn plans(
@@ -153,9 +169,7 @@ pub fn plans(
     schema: &LogSchema,
     mappings: &[Mapping],
     projection: &[usize],
-    predicate: Option<&Arc<dyn PhysicalExpr>>,
-    partitions: usize,
-    reader: &Arc<dyn ParquetFileReaderFactory>,
+    reading: &Reading<'_>,
 ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
     let output_schema = Arc::new(schema.arrow.project(projection)?);
     let named = projection.contains(&Column::SourceFile.index());
@@ -173,12 +187,12 @@ pub fn plans(
                 alike.push((class, Vec::new()));
                 alike.len() - 1
             });
-            alike[position].1.extend(pieces(log, &groups, partitions));
+            alike[position].1.extend(pieces(log, &groups, reading.partitions));
         }
     }
     let plan = |(class, files): (Class, Vec<PartitionedFile>)| {
         let columns = column_plan(&class, schema, &mappings[class.file.mapping], projection, output_schema.clone());
-        scan(Arc::new(columns), &class.schema, files, predicate, partitions, reader.clone())
+        scan(Arc::new(columns), &class.schema, files, reading)
     };
     alike.into_iter().map(plan).collect()
 }
@@ -344,9 +358,7 @@ fn scan(
     columns: Arc<ColumnPlan>,
     schema: &SchemaRef,
     files: Vec<PartitionedFile>,
-    predicate: Option<&Arc<dyn PhysicalExpr>>,
-    partitions: usize,
-    reader: Arc<dyn ParquetFileReaderFactory>,
+    reading: &Reading<'_>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let schema = Arc::new(datafusion::datasource::physical_plan::parquet::transform_schema_to_view(schema));
     let extras = columns.outputs.iter().flat_map(|output| &output.extra);
@@ -354,11 +366,13 @@ fn scan(
     let mut indices: Vec<usize> = read.map(|origin| schema.index_of(&origin.path[0])).collect::<Result<_, _>>()?;
     indices.sort_unstable();
     indices.dedup();
+    let reader = reading.reader.clone();
     let mut source = ParquetSource::new(TableSchema::from(schema.clone())).with_parquet_file_reader_factory(reader);
-    if let Some(pruning) = predicate.and_then(|predicate| pruning(predicate, &columns, &schema)) {
-        source = source.with_predicate(pruning);
+    if let Some(pruning) = reading.predicate.and_then(|predicate| pruning(predicate, &columns, &schema)) {
+        // what the file's own columns rule out is no row of the table either
+        source = source.with_predicate(pruning).with_pushdown_filters(reading.is_lookup);
     }
-    let mut groups = vec![Vec::new(); partitions.min(files.len()).max(1)];
+    let mut groups = vec![Vec::new(); reading.partitions.min(files.len()).max(1)];
     let count = groups.len();
     for (index, file) in files.into_iter().enumerate() {
         groups[index % count].push(file);

@@ -45,6 +45,8 @@ pub struct LogTable {
     pub rejects: Arc<Rejects>,
     /// Records that it does not hold for are not in the table.
     pub predicate: Option<Expr>,
+    /// Whether few rows are wanted, so that Parquet reads the columns that a filter does not name for those alone.
+    pub is_lookup: bool,
     /// The lines of the logs that are read, where those were looked for; the others are passed over.
     pub found: Option<Arc<Found>>,
     /// Whether the Parquet footers told first and last already, so that no scan needs to read the times for it.
@@ -102,7 +104,9 @@ impl TableProvider for LogTable {
             let reader: Arc<dyn ParquetFileReaderFactory> =
                 Arc::new(CachedParquetFileReaderFactory::new(store, footers));
             let (logs, pruning) = (&self.parquets, pruning.as_ref());
-            for scan in parquet::plans(logs, &self.schema, &self.mappings, &columns, pruning, partitions, &reader)? {
+            let reading =
+                parquet::Reading { predicate: pruning, is_lookup: self.is_lookup, partitions, reader: &reader };
+            for scan in parquet::plans(logs, &self.schema, &self.mappings, &columns, &reading)? {
                 plans.push(scans.finish(scan, &columns)?);
             }
         }

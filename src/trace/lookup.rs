@@ -185,7 +185,8 @@ impl Lookup<'_> {
         let has_id = |batch: &RecordBatch| ids.rows(batch, &id, Ids::contain);
         let schema = self.logs.schema.of_tokens();
         let (mut steps, _) = self.rows(TokenTable::new(self.texts(found, &schema)), None, &OF_STEPS, has_id).await?;
-        let parquets: Vec<_> = self.logs.parquets.iter().chain(&self.logs.token_parquets).cloned().collect();
+        let parquets = self.logs.parquets.iter().chain(&self.logs.token_parquets);
+        let parquets: Vec<_> = parquets.filter(|log| log.may_tell_of_tokens()).cloned().collect();
         if !parquets.is_empty() {
             let table = LogTable { texts: Vec::new(), parquets, schema: Arc::new(schema), ..self.logs.table(None) };
             let table = TokenTable::new(table);
@@ -219,7 +220,7 @@ impl Lookup<'_> {
             return Ok(Vec::new());
         }
         let schema = Arc::new(self.logs.schema.of_traces());
-        let table = LogTable { schema, texts: Vec::new(), ..self.logs.table(self.predicate.clone()) };
+        let table = LogTable { schema, texts: Vec::new(), is_lookup: true, ..self.logs.table(self.predicate.clone()) };
         Ok(self.rows(table, condition, &[], keep).await?.0)
     }
 

@@ -34,10 +34,7 @@ pub fn stages(records: &[&Entry], origin: Option<i64>) -> Vec<Stage> {
         }
     }
     stages.sort_by(|a, b| a.start_ms.total_cmp(&b.start_ms).then(a.end_ms.total_cmp(&b.end_ms)));
-    // a whole request is no stage beside parts of one
-    let parts = || stages.iter().filter(|stage| stage.name != "request");
-    let longest = parts().map(|stage| stage.duration_ms).max_by(f64::total_cmp);
-    let longest = longest.or(stages.iter().map(|stage| stage.duration_ms).max_by(f64::total_cmp));
+    let longest = stages.iter().map(|stage| stage.duration_ms).max_by(f64::total_cmp);
     if let Some(stage) = stages.iter_mut().find(|stage| Some(stage.duration_ms) == longest) {
         stage.dominant = true;
     }
