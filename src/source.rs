@@ -48,9 +48,11 @@ pub mod value;
 pub mod window;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::record::{Column, Kind};
 use crate::source::compression::Compression;
+use crate::source::cuts::Lines;
 use crate::source::format::Format;
 use crate::source::input::Input;
 use crate::source::reader::Provenance;
@@ -66,6 +68,8 @@ pub struct LogFile {
     pub mapping: usize,
     /// Parquet that is read row by row, since a profile describes it: where its bytes are.
     pub rows: Option<PathBuf>,
+    /// What its lines are, as soon as a search had to know.
+    pub lines: OnceLock<Lines>,
 }
 
 /// Where a record starts.

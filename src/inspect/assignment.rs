@@ -8,7 +8,7 @@ use super::survey::Survey;
 use crate::profile::{Profile, UnitOf};
 use crate::record::alias::{Alias, ERROR_KEYS};
 use crate::record::timestamp;
-use crate::record::unit::{SUFFIXES, Unit};
+use crate::record::unit::{Unit, suffix_unit};
 use crate::record::{Column, Kind};
 use crate::request::{ExtraColumn, Request};
 use crate::source::mapping::{Mapping, extra_candidates};
@@ -147,11 +147,6 @@ fn assign_by_profile(
 /// Filled by the program, whatever a log says.
 pub fn is_provenance(column: Column) -> bool {
     matches!(column, Column::SourceFile | Column::SourceOffset)
-}
-
-/// The unit that a key's ending states.
-pub fn suffix_unit(key: &str) -> Option<(&'static str, Unit)> {
-    SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).copied()
 }
 
 fn chosen_by(column: Column, survey: &Survey, request: &Request) -> Evidence {

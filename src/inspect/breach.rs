@@ -1,12 +1,12 @@
 //! Where a log differs from what is expected of it.
 
-use super::assignment::{Assignment, suffix_unit};
+use super::assignment::Assignment;
 use super::expectation::Expectation;
 use super::key::{Extreme, Key};
 use super::kind::Type;
 use super::survey::Survey;
 use crate::nearest::suggestion;
-use crate::record::unit::Unit;
+use crate::record::unit::{Unit, suffix_unit};
 use crate::record::{Column, Kind};
 use crate::request::Word;
 

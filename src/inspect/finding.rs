@@ -1,11 +1,12 @@
 //! What somebody who looks at a new log should know before trusting a report over it.
 
-use super::assignment::{Assignment, Evidence, is_provenance, suffix_unit};
+use super::assignment::{Assignment, Evidence, is_provenance};
 use super::key::Key;
 use super::kind::Type;
 use super::survey::Survey;
 use crate::nearest::{nearest, suggestion};
 use crate::record::alias::{Alias, aliases};
+use crate::record::unit::suffix_unit;
 use crate::record::{Column, Kind};
 use crate::report::Note;
 use crate::request::{Map, Word};

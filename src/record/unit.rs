@@ -22,6 +22,11 @@ pub const SUFFIXES: &[(&str, Unit)] = &[
     ("_s", Unit::Seconds),
 ];
 
+/// The unit that a key's ending states, and that ending.
+pub fn suffix_unit(key: &str) -> Option<(&'static str, Unit)> {
+    SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).copied()
+}
+
 impl Unit {
     /// That which records name so, some of which write it out.
     pub fn named(word: &str) -> Option<Self> {
@@ -32,11 +37,6 @@ impl Unit {
             "nanosecond" | "nanoseconds" => Some(Unit::Nanoseconds),
             _ => Unit::from_word(word).ok(),
         }
-    }
-
-    /// That which the ending of a key states.
-    pub fn of_key(key: &str) -> Option<Self> {
-        SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map(|(_, unit)| *unit)
     }
 
     /// A duration in this unit as milliseconds.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use datafusion::logical_expr::Expr;
@@ -102,7 +102,7 @@ impl Logs {
                 input = Input { name, ..Input::file(unpacked.path().to_owned(), Vec::new())? };
                 logs._unpacked.push(unpacked);
             }
-            let file = Arc::new(LogFile { index, input, mapping, rows: None });
+            let file = Arc::new(LogFile { index, input, mapping, rows: None, lines: OnceLock::new() });
             logs.files.push(file.clone());
             match file.input.format {
                 Format::Parquet => logs.add_parquet(file, spill)?,
@@ -131,7 +131,7 @@ impl Logs {
         match opened {
             Ok(log) if described(&log) => {
                 let (index, input, mapping) = (file.index, file.input.clone(), file.mapping);
-                let file = Arc::new(LogFile { index, input, mapping, rows: Some(log.path) });
+                let file = Arc::new(LogFile { index, input, mapping, rows: Some(log.path), lines: OnceLock::new() });
                 self.files.pop();
                 self.files.push(file.clone());
                 self.texts.push(file);

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::profile::Profile;
 use crate::record::alias::{Alias, aliases};
-use crate::record::unit::Unit;
+use crate::record::unit::{Unit, suffix_unit};
 use crate::record::{Column, Kind};
 use crate::request::{ExtraColumn, Map};
 
@@ -56,7 +56,7 @@ impl Mapping {
 pub fn extra_candidates(extra: &ExtraColumn) -> Vec<Alias> {
     let paths = extra.paths.iter().flat_map(|path| spellings(path.keys()));
     let unit = |path: &[String]| match (extra.kind, path.last()) {
-        (Kind::Duration, Some(key)) => Unit::of_key(key),
+        (Kind::Duration, Some(key)) => suffix_unit(key).map(|(_, unit)| unit),
         _ => None,
     };
     paths.map(|path| Alias { unit: unit(&path), path }).collect()

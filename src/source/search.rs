@@ -140,15 +140,18 @@ impl Logs {
         Ok(found)
     }
 
-    /// What the lines of a log are.
+    /// What the lines of a log are: its start tells, which is read for the first search only.
     fn lines_of(&self, file: &LogFile) -> anyhow::Result<Lines> {
+        if let Some(lines) = file.lines.get() {
+            return Ok(*lines);
+        }
         let is_of_lines = matches!(file.input.format, Format::Ndjson | Format::Text) && file.rows.is_none();
         if !is_of_lines || !file.input.is_file() {
             return Ok(Lines::Parts);
         }
         let plan = Arc::new(ReadPlan::new(&self.schema, &[], &self.mappings[file.mapping])?);
         let head = cuts::head(file).with_context(|| format!("could not read {}", file.input.name))?;
-        Ok(Look::at(&head, file, &plan).lines())
+        Ok(*file.lines.get_or_init(|| Look::at(&head, file, &plan).lines()))
     }
 
     /// Whether all of some lines are whole records, of a log whose lines may come in pieces.

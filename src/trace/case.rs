@@ -55,10 +55,11 @@ impl<'a> Case<'a> {
         // a log that is read in two forms
         records.dedup_by(|a, b| a.says() == b.says());
         let batches: BTreeSet<&str> = records.iter().filter_map(|record| record.text(Column::BatchId.name())).collect();
+        let needles = lookup.needles(&ids);
         let speaks = |entry: &&Entry| {
             is_its(entry)
                 || entry.text(Column::BatchId.name()).is_some_and(|batch| batches.contains(batch))
-                || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, public(text)))
+                || entry.text("message").is_some_and(|text| needles.stand_in(public(text)))
         };
         // a line may be the record itself, behind what a logger writes before it
         let places: BTreeSet<(&str, Option<i64>)> = records.iter().map(|record| record.source()).collect();

@@ -144,9 +144,10 @@ fn asked_for(asked: &str, seen: &Seen, lookup: &Lookup<'_>) -> Asked {
         }
     }
     // only lines of text, or tokens, may name it
+    let needles = lookup.needles(&ids);
     let named = |entry: &Entry| {
         let is_its = entry.text(Column::RequestId.name()).is_some_and(|id| ids.contain(id));
-        is_its || entry.text("message").is_some_and(|text| lookup.stands_in(&ids, public(text)))
+        is_its || entry.text("message").is_some_and(|text| needles.stand_in(public(text)))
     };
     match seen.events.iter().chain(&seen.steps).any(named) {
         true => Asked::Requests(ids.iter().map(str::to_owned).collect()),

@@ -119,10 +119,9 @@ impl Lookup<'_> {
         if ids.is_empty() {
             return Ok(Seen::default());
         }
-        let needles = Needles::new(ids.iter(), &self.rule.cuts);
+        let needles = self.needles(ids);
         let found = self.logs.search(&needles, self.threads)?;
-        let seen = self.among(ids, columns, &needles, &found).await?;
-        let mut seen = seen;
+        let mut seen = self.among(ids, columns, &needles, &found).await?;
         let is_all = seen.has_all(ids, columns, self.rule);
         // an id itself may lie across two pieces of a line
         if let Some(found) = (!is_all).then(|| found.without_pieces()).flatten() {
@@ -163,9 +162,9 @@ impl Lookup<'_> {
         number.unwrap_or_else(|| name.to_owned())
     }
 
-    /// Whether a text names one of the ids.
-    pub fn stands_in(&self, ids: &Ids, text: &str) -> bool {
-        Needles::new(ids.iter(), &self.rule.cuts).stand_in(text)
+    /// What finds the ids in a text.
+    pub fn needles(&self, ids: &Ids) -> Needles {
+        Needles::new(ids.iter(), &self.rule.cuts)
     }
 
     /// The steps of tokens of these requests.
@@ -176,7 +175,7 @@ impl Lookup<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.logs.search(&Needles::new(ids.iter(), &self.rule.cuts), self.threads)?;
+        let found = self.logs.search(&self.needles(ids), self.threads)?;
         self.steps(ids, Arc::new(found.whole())).await
     }
 

@@ -90,12 +90,12 @@ fn excesses(steps: &[Step]) -> Vec<Option<f64>> {
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
     quantile(values, 0.5)
 }
 
-/// The value at rank p (n - 1), linearly between two values.
-pub fn quantile(values: &mut [f64], p: f64) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
+/// The value at rank p (n - 1) of sorted values, linearly between two.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let rank = p * values.len().checked_sub(1)? as f64;
     let (low, high) = (values[rank.floor() as usize], values[rank.ceil() as usize]);
     Some(low + (high - low) * rank.fract())
@@ -104,13 +104,14 @@ pub fn quantile(values: &mut [f64], p: f64) -> Option<f64> {
 fn gaps(steps: &[Step]) -> Option<Gaps> {
     let mut gaps: Vec<f64> = steps.iter().skip(1).filter_map(|step| step.step_ms).collect();
     let sum: f64 = gaps.iter().sum();
+    gaps.sort_unstable_by(f64::total_cmp);
     Some(Gaps {
         count: gaps.len() as u64,
         mean_ms: sum / gaps.len() as f64,
-        p50_ms: quantile(&mut gaps, 0.5)?,
-        p95_ms: quantile(&mut gaps, 0.95)?,
-        p99_ms: quantile(&mut gaps, 0.99)?,
-        max_ms: quantile(&mut gaps, 1.0)?,
+        p50_ms: quantile(&gaps, 0.5)?,
+        p95_ms: quantile(&gaps, 0.95)?,
+        p99_ms: quantile(&gaps, 0.99)?,
+        max_ms: quantile(&gaps, 1.0)?,
     })
 }
 

@@ -345,9 +345,9 @@ impl Surroundings {
             model_name: kind.model_name.clone(),
             input_bucket: kind.bucket.as_ref().map(|(_, label)| label.clone()),
             count: count as u64,
-            p50_ms: quantile(&mut values, 0.5)?,
-            p95_ms: quantile(&mut values, 0.95)?,
-            p99_ms: quantile(&mut values, 0.99)?,
+            p50_ms: quantile(&values, 0.5)?,
+            p95_ms: quantile(&values, 0.95)?,
+            p99_ms: quantile(&values, 0.99)?,
             below: below as f64 / count as f64,
         })
     }

@@ -68,7 +68,7 @@ fn read(log: &[u8], pieces: &[Option<(u64, u64)>]) -> Read {
         format: Format::Text,
         is_sampled: false,
     };
-    let file = LogFile { index: 0, input, mapping: 0, rows: None };
+    let file = LogFile { index: 0, input, mapping: 0, rows: None, lines: OnceLock::new() };
     let plan = plan();
     let (rejects, metrics) = (Rejects::default(), ExecutionPlanMetricsSet::new());
     let handover = Handover::new([(0, pieces.len())].into_iter());
